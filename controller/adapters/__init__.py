@@ -1,0 +1,1 @@
+"""The only modules that open a socket, a file or a process."""

@@ -1,0 +1,144 @@
+"""One repository, read through the git command line. Nothing here writes to it.
+
+Paths that are not UTF-8 come as Python's surrogates, as from `os.fsdecode`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from controller.adapters import git_diffs, git_history
+from controller.adapters.git_objects import contents, files_of
+from controller.adapters.git_process import Runner, UnknownRevisionError
+from controller.adapters.git_worktree import worktree_files
+from controller.documents.snapshot import SUBMODULE, Blob, Snapshot
+from controller.evidence.facts import Introduction
+from controller.values import BlobId, CommitId, RepoPath
+
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
+
+
+class Git:
+    """The repository whose work tree `root` is in. Any method may raise an AdmitError."""
+
+    def __init__(self, root: Path) -> None:
+        self.runner = Runner(root)
+
+    @property
+    def root(self) -> Path:
+        """The top of the work tree."""
+        return self.runner.root
+
+    def resolve(self, rev: str) -> CommitId:
+        """Return the commit that `rev` names. Raises UnknownRevisionError."""
+        if rev and not rev.startswith(("-", "^")) and "\0" not in rev:
+            args = ("rev-parse", "--verify", "--quiet", f"{rev}^{{commit}}")
+            code, output, _ = self.runner.attempt(*args)
+            found = output.decode("utf-8", "replace").strip()
+            if code == 0 and _COMMIT.match(found):
+                return CommitId(found)
+        remedy = "name a commit, branch or tag of this clone; `git fetch` brings what is missing"
+        if self.runner.shallow:
+            remedy = "this clone is shallow: `git fetch --unshallow`, or `fetch-depth: 0`"
+        raise UnknownRevisionError(f"`{rev}` names no commit of `{self.root}`", remedy=remedy)
+
+    def default_base(self) -> str:
+        """Return the name of the main line: `origin/main` where there is one, else `main`."""
+        code, _, _ = self.runner.attempt("rev-parse", "--verify", "--quiet", "origin/main^{commit}")
+        if code == 0:
+            return "origin/main"
+        self.resolve("main")
+        return "main"
+
+    def merge_base(self, one: str, other: str) -> CommitId | None:
+        """Return the commit from which both have come; None when they share no history."""
+        args = ("merge-base", self.resolve(one), self.resolve(other))
+        code, output, _ = self.runner.attempt(*args)
+        if code > 1:
+            self.runner.run(*args)
+        return CommitId(output.decode().split("\n")[0]) if code == 0 else None
+
+    def changed(self, base: str, head: str) -> tuple[RepoPath, ...]:
+        """Return what a pull request of `head` into `base` would change, sorted.
+
+        Against the commit from which both have come; against `base` where there is none.
+        """
+        start = self.merge_base(base, head) or self.resolve(base)
+        return git_diffs.changed(self.runner, start, self.resolve(head))
+
+    def snapshot(
+        self, rev: str, wanted: Callable[[str], bool], have: Container[BlobId] = ()
+    ) -> Snapshot:
+        """Return the files of a commit, with the content of those that are `wanted`.
+
+        Without content are: blobs in `have`, those of more than 4 MiB, and submodules.
+        """
+        commit = self.resolve(rev)
+        files = files_of(self.runner, commit)
+        missing = [
+            path
+            for path, blob in files.items()
+            if wanted(path) and blob.mode != SUBMODULE and blob.sha not in have
+        ]
+        found = contents(self.runner, (files[path].sha for path in missing))
+        for path in missing:
+            blob = files[path]
+            files[path] = Blob(blob.mode, blob.sha, found.get(blob.sha))
+        return Snapshot.of(commit, files)
+
+    def worktree(self, wanted: Callable[[str], bool]) -> Snapshot:
+        """Return the files as they lie: tracked and untracked, but not the ignored ones."""
+        return Snapshot.of(None, worktree_files(self.runner, wanted))
+
+    def blob_at(self, rev: str, path: RepoPath) -> Blob | None:
+        """Return one file of a commit, with its content if that is at most 4 MiB."""
+        blob = files_of(self.runner, self.resolve(rev), path).get(path) if path else None
+        if blob is None or blob.mode == SUBMODULE:
+            return blob
+        return replace(blob, content=contents(self.runner, [blob.sha]).get(blob.sha))
+
+    def introductions(
+        self, paths: Iterable[RepoPath], at: CommitId
+    ) -> dict[RepoPath, Introduction]:
+        """Return the change on the first-parent line that gave each path its bytes.
+
+        Or that removed it. A path that never was is left out. Raises ShallowCloneError.
+        """
+        return git_history.introductions(self.runner, paths, at)
+
+    def introduced(self, path: RepoPath, at: CommitId) -> Introduction | None:
+        """Return the same of one path."""
+        return self.introductions([path], at).get(path)
+
+    def introducing_commits(
+        self, paths: Iterable[RepoPath], at: CommitId
+    ) -> dict[RepoPath, CommitId]:
+        """Return the commit, of any branch merged into `at`, that gave each path its bytes."""
+        arrived = git_history.arrivals(self.runner, paths, at)
+        starts = ((path, arrival.commit) for path, arrival in arrived.items())
+        found = git_history.introducing(self.runner, starts, at)
+        return {path: commit for (path, _), commit in found.items()}
+
+    def introducing_commit(self, path: RepoPath, at: CommitId) -> CommitId | None:
+        """Return the same of one path; None when it never was."""
+        return self.introducing_commits([path], at).get(path)
+
+    def files_at(
+        self, commits: Iterable[CommitId], paths: Sequence[RepoPath]
+    ) -> dict[CommitId, dict[RepoPath, Blob]]:
+        """Return which of a few `paths` each commit has, with their content."""
+        found = git_diffs.files_at(self.runner, commits, paths)
+        blobs = (blob for files in found.values() for blob in files.values())
+        bytes_of = contents(self.runner, (b.sha for b in blobs if b.mode != SUBMODULE))
+        return {
+            commit: {p: replace(b, content=bytes_of.get(b.sha)) for p, b in files.items()}
+            for commit, files in found.items()
+        }
+
+    def private_path(self, name: str) -> Path:
+        """Return a path inside the git directory, which no commit can bring along."""
+        output = self.runner.run("rev-parse", "--git-path", name).decode("utf-8", "surrogateescape")
+        return self.root / output.removesuffix("\n")

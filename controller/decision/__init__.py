@@ -1,0 +1,1 @@
+"""Deciding: values in, values out. Nothing here can read, ask or do anything."""

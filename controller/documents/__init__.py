@@ -1,0 +1,1 @@
+"""What a commit says: bytes in, typed documents and problems out. Pure."""

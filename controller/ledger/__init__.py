@@ -1,0 +1,1 @@
+"""What was set aside, started, used and decided: the records, and the account over them."""

@@ -1,0 +1,1 @@
+"""One report, several renderers, one exit code."""

@@ -1,0 +1,114 @@
+"""The one sentence that says what a report's exit means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from controller.decision.actions import Keep, Withhold
+from controller.decision.verdict import Outcome
+from controller.report.judged import Standings
+from controller.report.outcome import ExitCode, Report
+from controller.report.words import brakes, counted, together
+
+WORDS: dict[ExitCode, str] = {
+    ExitCode.SETTLED: "settled",
+    ExitCode.BUG: "a bug",
+    ExitCode.USAGE: "wrong arguments",
+    ExitCode.INVALID: "invalid",
+    ExitCode.DENIED: "denied",
+    ExitCode.UNDECIDED: "undecided",
+    ExitCode.DRIFT: "drift",
+    ExitCode.INCOMPLETE: "incomplete",
+    ExitCode.COULD_NOT_RUN: "could not run",
+}
+"""Every exit in the words that a person reads, also where an exception ended the command."""
+
+
+def closing(report: Report, judged: Standings) -> str:
+    """Return `denied: 1 of 3 subjects does not meet its rules (exit 4)`."""
+    said = ", ".join(_said(report, judged))
+    number = f"(exit {judged.exit:d})" if judged.exit else ""
+    return f"{WORDS[judged.exit]}: {said} {number}".rstrip()
+
+
+def _said(report: Report, judged: Standings) -> Iterator[str]:
+    match judged.exit:
+        case ExitCode.INVALID:
+            return _invalid(report)
+        case ExitCode.DENIED:
+            return _denied(report, judged)
+        case ExitCode.UNDECIDED:
+            return _undecided(report, judged)
+        case ExitCode.INCOMPLETE:
+            return _incomplete(report)
+        case ExitCode.DRIFT:
+            return _drift(report)
+        case _:  # the others come from exceptions, which have a message of their own
+            return _settled(report)
+
+
+def _settled(report: Report) -> Iterator[str]:
+    kinds = [verdict.kind for verdict in report.verdicts]
+    seen = [counted(kinds.count(k), k) for k in ("job", "admission") if k in kinds]
+    if seen:
+        yield f"{together(seen)} judged"
+    if report.runs:
+        active = sum(line.record.active for line in report.runs)
+        yield f"{counted(len(report.runs), 'run')}, {active:,} active"
+    actions = () if report.plan is None else report.plan.actions
+    if kept := sum(isinstance(action, Keep) for action in actions):
+        yield f"{counted(kept, 'run')} kept"
+    waiting = () if report.plan is None or report.receipts else report.plan.changes
+    if waiting:
+        yield f"{counted(len(waiting), 'change')} would follow"
+    if report.receipts:
+        yield f"{counted(len(report.receipts), 'action')} done"
+    elif not waiting and not report.runs:
+        yield "nothing to do"
+
+
+def _invalid(report: Report) -> Iterator[str]:
+    files = {problem.where.path for problem in report.problems}
+    yield f"{counted(len(report.problems), 'problem')} in {counted(len(files), 'file')}"
+
+
+def _denied(report: Report, judged: Standings) -> Iterator[str]:
+    if unmet := judged.number(Outcome.UNMET):
+        subjects = counted(len(judged.counting), "subject")
+        rest = "does not meet its rules" if unmet == 1 else "do not meet their rules"
+        yield f"{unmet:,} of {subjects} {rest}"
+    if withheld := _withheld(report, undecided=False):
+        yield counted(withheld, "merged job is withheld", "merged jobs are withheld")
+
+
+def _undecided(report: Report, judged: Standings) -> Iterator[str]:
+    if doubtful := judged.number(Outcome.UNDECIDED):
+        yield f"{doubtful:,} of {counted(len(judged.counting), 'subject')} could not be decided"
+    if waiting := _withheld(report, undecided=True):
+        yield counted(waiting, "start waits for an answer", "starts wait for an answer")
+    actions = () if report.plan is None else report.plan.actions
+    if kept := sum(isinstance(action, Keep) and action.undecided for action in actions):
+        yield counted(kept, "run is kept in doubt", "runs are kept in doubt")
+
+
+def _drift(report: Report) -> Iterator[str]:
+    changes = report.plan.changes if report.plan is not None and report.planning else ()
+    if changes:
+        yield counted(len(changes), "change is to be done", "changes are to be done")
+    if report.drift:
+        yield f"{counted(len(report.drift), 'difference')} from main"
+
+
+def _incomplete(report: Report) -> Iterator[str]:
+    outcomes = [receipt.outcome for receipt in report.receipts]
+    if failed := outcomes.count("failed"):
+        yield f"{counted(failed, 'action')} failed"
+    if held := outcomes.count("held"):
+        yield counted(held, "action was held back", "actions were held back")
+    if pulled := len(brakes(report)):
+        yield counted(pulled, "brake holds", "brakes hold")
+
+
+def _withheld(report: Report, *, undecided: bool) -> int:
+    actions = () if report.plan is None else report.plan.actions
+    return sum(isinstance(a, Withhold) and a.undecided is undecided for a in actions)

@@ -1,0 +1,229 @@
+"""The report as a person reads it in a terminal: what is wrong first, one closing line last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from controller.decision.actions import Action, Keep, Withhold
+from controller.decision.plan import kind_of
+from controller.decision.verdict import Found, Outcome
+from controller.report import words
+from controller.report.closing import WORDS, closing
+from controller.report.judged import Judged, Standings, standings
+from controller.report.outcome import ExitCode, Report
+from controller.report.page import BOLD, CYAN, DIM, GREEN, PLAIN, RED, YELLOW, Page, Span, aligned
+from controller.values import Location, RepoPath, by_place, listed
+
+_MARKS: dict[Outcome, Span] = {
+    Outcome.MET: (GREEN, "✓"),
+    Outcome.UNDECIDED: (YELLOW, "?"),
+    Outcome.UNMET: (RED, "✗"),
+}
+_VERBS = {
+    "submit": GREEN,
+    "apply-schedule": GREEN,
+    "cancel": RED,
+    "delete-schedule": RED,
+    "disable-schedule": RED,
+    "withhold": YELLOW,
+    "keep": DIM,
+}
+_RECEIPTS = {"done": GREEN, "failed": RED, "held": YELLOW}
+_EXITS = {ExitCode.SETTLED: GREEN, ExitCode.UNDECIDED: YELLOW, ExitCode.DRIFT: YELLOW}
+_BAR = 20
+_NAMED = 3
+"""Subjects named before the rest is only counted."""
+
+
+def render(report: Report, *, colour: bool, width: int, verbose: bool = False) -> str:
+    """Return `report` for a terminal of `width` columns, with a newline at the end.
+
+    Met rules are counted, and listed only when `verbose`; so are the runs that a plan keeps.
+    """
+    page = Page(colour=colour, width=width)
+    judged = standings(report)
+    sections = (
+        _problems(page, report),
+        *(_verdict(page, subject, verbose=verbose) for subject in _listed(judged, verbose=verbose)),
+        _notes(page, judged, verbose=verbose),
+        _plan(page, report, judged, verbose=verbose),
+        _receipts(page, report),
+        _runs(page, report),
+        () if _all_is_well(report, judged) and not verbose else _budgets(page, report),
+        _drift(page, report),
+        _brakes(page, report),
+        _closing(page, report, judged),
+    )
+    return "\n\n".join(text for section in sections if (text := "\n".join(section))) + "\n"
+
+
+def _all_is_well(report: Report, judged: Standings) -> bool:
+    """Whether this judged something, and has nothing to show for it but that it is met."""
+    quiet = judged.exit is ExitCode.SETTLED and not (report.receipts or report.runs)
+    return quiet and bool(report.verdicts)
+
+
+def _problems(page: Page, report: Report) -> Iterator[str]:
+    for problem in by_place(report.problems):
+        lead = [(BOLD, f"{_place(problem.where)}: "), (RED, f"{problem.code}: ")]
+        yield from page.row(lead, problem.message, hang=2)
+        if problem.remedy:
+            yield from page.row([(DIM, "  fix: ")], problem.remedy)
+
+
+def _place(where: Location) -> str:
+    return f"{where}:{where.column}" if where.line and where.column else str(where)
+
+
+def _listed(judged: Standings, *, verbose: bool) -> Iterable[Judged]:
+    return (*judged.counting, *judged.shown) if verbose else judged.against
+
+
+def _verdict(page: Page, judged: Judged, *, verbose: bool) -> Iterator[str]:
+    verdict = judged.verdict
+    title: list[Span] = [(BOLD, verdict.subject)]
+    if verdict.run is not None:
+        title.append((PLAIN, f"  {verdict.run}"))
+    if verdict.cost is not None:
+        hours = words.hours(verdict.cost.gpu_hours)
+        title.append((DIM, f"  {hours} GPU hours, {words.money(verdict.cost)}"))
+    yield page.line(*title)
+    for finding in judged.against:
+        yield from _finding(page, finding)
+    if not verdict.findings:
+        yield page.line((YELLOW, "  ? "), (PLAIN, "no rule was asked"))
+    if verbose:
+        for finding in judged.deferred:
+            yield from page.row(
+                [(DIM, f"  · {finding.rule}  ")], f"asked on merge: {finding.reason}"
+            )
+        for held in judged.met:
+            yield from page.row(_rule(held), held.reason)
+    elif judged.met:
+        yield page.line((DIM, f"  {words.counted(len(judged.met), 'rule')} met"))
+
+
+def _finding(page: Page, finding: Found) -> Iterator[str]:
+    yield from page.row(_rule(finding), finding.reason)
+    if finding.where.path:
+        yield page.line((DIM, "      at "), (CYAN, str(finding.where)))
+    if finding.remedy:
+        yield from page.row([(DIM, "      do: ")], finding.remedy)
+
+
+def _rule(finding: Found) -> list[Span]:
+    style, mark = _MARKS[finding.outcome]
+    return [(style, f"  {mark} {finding.rule}  ")]
+
+
+def _notes(page: Page, judged: Standings, *, verbose: bool) -> Iterator[str]:
+    """What a reader may want to know of the subjects that have no section of their own."""
+    met = judged.number(Outcome.MET)
+    if judged.against and met and not verbose:
+        others = words.counted(met, "other subject meets its", "other subjects meet their")
+        yield page.line((GREEN, "✓ "), (PLAIN, f"{others} rules"))
+    if deferred := judged.deferred():
+        rules = ", ".join(f"{rule} ({number:,})" for rule, number in deferred)
+        yield from page.row([(DIM, "· ")], f"asked on merge: {rules}")
+    failing = [j.verdict.subject for j in judged.shown if j.standing is not Outcome.MET]
+    if judged.counting and failing and not verbose:
+        more = f" and {len(failing) - _NAMED:,} more" if len(failing) > _NAMED else ""
+        text = f"not met, and not counted: {', '.join(failing[:_NAMED])}{more}"
+        yield from page.row([(DIM, "· ")], text)
+
+
+def _plan(page: Page, report: Report, judged: Standings, *, verbose: bool) -> Iterator[str]:
+    plan = report.plan
+    if plan is None:
+        return
+    quiet = [a for a in plan.actions if isinstance(a, Keep) and not a.undecided]
+    shown = [a for a in plan.actions if verbose or a not in quiet]
+    if not shown:
+        return
+    yield from page.row([(BOLD, "plan ")], f"for {plan.workspace} {plan.digest}", hang=2)
+    told = {j.verdict.subject for j in judged.against}
+    kinds = [kind_of(action) for action in shown]
+    verbs, names = aligned(kinds), aligned(map(words.subject, shown))
+    for action, kind, verb, name in zip(shown, kinds, verbs, names, strict=True):
+        lead = [(_VERBS.get(kind, PLAIN), f"  {verb}  "), (PLAIN, f"{name}  ")]
+        yield from page.row(lead, _why(action, told))
+    if len(shown) < len(plan.actions):
+        kept = words.counted(len(plan.actions) - len(shown), "run")
+        yield page.line((DIM, f"  {'keep':<{len(verbs[0])}}  {kept} as before"))
+
+
+def _why(action: Action, told: set[RepoPath]) -> str:
+    """Return the reason; for what was told in full above, only the names of its rules."""
+    if isinstance(action, Withhold) and action.path in told and action.findings:
+        return f"{listed(action.findings)}, as above"
+    return words.because(action)
+
+
+def _receipts(page: Page, report: Report) -> Iterator[str]:
+    if report.receipts:
+        yield page.line((BOLD, "receipts"))
+    verbs, names = (
+        aligned(r.action for r in report.receipts),
+        aligned(r.run for r in report.receipts),
+    )
+    for receipt, verb, name in zip(report.receipts, verbs, names, strict=True):
+        outcome = (_RECEIPTS[receipt.outcome], f"  {receipt.outcome:<6}  ")
+        yield from page.row([outcome, (PLAIN, f"{verb}  {name}  ")], receipt.detail)
+
+
+def _runs(page: Page, report: Report) -> Iterator[str]:
+    if not report.runs:
+        return
+    rows = []
+    for line in sorted(report.runs, key=lambda line: line.run):
+        record = line.record
+        bound = "≤ " if record.active else ""
+        shape = f"{record.nodes} × {record.gpus_per_node}"
+        hours, since = bound + words.hours(record.charged), words.minute(words.since(line))
+        rows.append((line.run, words.state(line), shape, hours, since))
+    yield page.line((BOLD, "runs"))
+    head = ("run", "state", "nodes × GPUs", "GPU hours", "since (UTC)")
+    yield from page.table(head, rows, right={2, 3})
+
+
+def _budgets(page: Page, report: Report) -> Iterator[str]:
+    if not report.budgets:
+        return
+    rows = []
+    for id_, balance in sorted(report.budgets.items()):
+        numbers = (balance.granted, balance.reserved, balance.used, balance.free)
+        bar = _bar(balance.granted, balance.used, balance.reserved)
+        rows.append((id_, *map(words.hours, numbers), bar))
+    yield page.line((BOLD, "budgets"), (DIM, " in GPU hours"))
+    head = ("admission", "granted", "reserved", "used", "free", "")
+    yield from page.table(head, rows, right={1, 2, 3, 4})
+
+
+def _bar(granted: float, used: float, reserved: float) -> str:
+    """Return what is used, set aside and free as one bar; full when overspent."""
+    whole = max(granted, used + reserved)
+    if not whole:
+        return "░" * _BAR
+    solid = round(_BAR * used / whole)
+    taken = round(_BAR * (used + reserved) / whole)
+    return "█" * solid + "▒" * (taken - solid) + "░" * (_BAR - taken)
+
+
+def _drift(page: Page, report: Report) -> Iterator[str]:
+    if report.drift:
+        yield page.line((BOLD, "drift"))
+    lines = sorted(report.drift, key=lambda line: (line.subject, line.what, line.why))
+    for line, name in zip(lines, aligned(line.subject for line in lines), strict=True):
+        lead = [(YELLOW, "  ~ "), (PLAIN, f"{name}  ")]
+        yield from page.row(lead, words.told(line.what, line.why))
+
+
+def _brakes(page: Page, report: Report) -> Iterator[str]:
+    for sentence in words.brakes(report):
+        yield from page.row([(YELLOW, "brake: ")], sentence, hang=2)
+
+
+def _closing(page: Page, report: Report, judged: Standings) -> Iterator[str]:
+    word = WORDS[judged.exit]
+    lead = [(_EXITS.get(judged.exit, RED), word)]
+    yield from page.row(lead, closing(report, judged).removeprefix(word), hang=2)

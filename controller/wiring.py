@@ -1,0 +1,136 @@
+"""The world a command runs in: the one place where environment, clock and adapters meet."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
+
+from controller import __version__
+from controller.adapters.git import Git
+from controller.adapters.mlflow import MlflowTracking, NoTracking
+from controller.adapters.parses import FileParses
+from controller.effects import apply
+from controller.effects.request import Surroundings
+from controller.errors import UsageError
+from controller.evidence import gather
+
+if TYPE_CHECKING:
+    from controller.adapters.local import LocalWorkspace
+    from controller.adapters.notes import LocalHost
+
+
+class Workspace(gather.Workspace, apply.Workspace, Protocol):
+    """A place where runs live, as both who asks and who acts see it."""
+
+
+@dataclass(frozen=True)
+class World:
+    """Everything outside that a command may touch. Adapters are made when first asked for."""
+
+    root: Path
+    environ: Mapping[str, str]
+    now: gather.Clock
+
+    @cached_property
+    def git(self) -> Git:
+        """The repository. Raises UsageError where there is none."""
+        return Git(self.root)
+
+    @cached_property
+    def parses(self) -> FileParses:
+        """What is remembered of manifests parsed before."""
+        return FileParses(self.git)
+
+    @cached_property
+    def state_dir(self) -> Path:
+        """Where the local workspace keeps its runs and data."""
+        return (self.root / self.environ.get("ADMIT_STATE_DIR", ".admit")).absolute()
+
+    @cached_property
+    def host(self) -> LocalHost:
+        """Who approved what. Raises UsageError when no host is configured."""
+        match self._choice("ADMIT_HOST", ("local", "github")):
+            case "local":
+                if self.environ.get("ADMIT_WORKSPACE") == "azureml":
+                    raise UsageError(
+                        "approvals of the local host do not count for an Azure ML workspace",
+                        remedy="set `ADMIT_HOST=github`",
+                    )
+                from controller.adapters.notes import LocalHost
+
+                return LocalHost(self.git, self.now)
+            case other:
+                raise _not_yet("ADMIT_HOST", other)
+
+    @cached_property
+    def workspace(self) -> LocalWorkspace:
+        """Where runs live. Raises UsageError when none is configured: there is no default."""
+        match self._choice("ADMIT_WORKSPACE", ("local", "azureml")):
+            case "local":
+                from controller.adapters.local import LocalWorkspace
+
+                return LocalWorkspace(self.state_dir, self.now)
+            case other:
+                raise _not_yet("ADMIT_WORKSPACE", other)
+
+    @property
+    def has_workspace(self) -> bool:
+        """Whether a workspace is configured at all."""
+        return bool(self.environ.get("ADMIT_WORKSPACE"))
+
+    @cached_property
+    def tracking(self) -> gather.Tracking:
+        """The team's MLflow, as this command reaches it."""
+        uri = self._url("ADMIT_MLFLOW_TRACKING_URI")
+        if not uri:
+            return NoTracking("`ADMIT_MLFLOW_TRACKING_URI` is not set")
+        return MlflowTracking(uri)
+
+    @cached_property
+    def surroundings(self) -> Surroundings:
+        """What of this place goes into every submission. Raises UsageError for a bad URL."""
+        return Surroundings(
+            controller_version=__version__,
+            workspace=self.workspace.id,
+            mlflow_uri=self._url("ADMIT_MLFLOW_TRACKING_URI"),
+            results_url=self._url("ADMIT_RESULTS_URL"),
+        )
+
+    def _choice(self, variable: str, known: Iterable[str]) -> str:
+        value = self.environ.get(variable, "")
+        if value not in known:
+            said = f"`{variable}` is `{value}`" if value else f"`{variable}` is not set"
+            raise UsageError(said, remedy=f"set it to one of: {', '.join(sorted(known))}")
+        return value
+
+    def _url(self, variable: str) -> str:
+        """Return a URL that may be shown to a job: one without a password or a user in it."""
+        value = self.environ.get(variable, "")
+        try:
+            parts = urlsplit(value)
+            secret = parts.username is not None or parts.password is not None
+        except ValueError:
+            raise UsageError(f"`{variable}` is not a URL", remedy="correct it") from None
+        if secret:
+            raise UsageError(
+                f"`{variable}` contains credentials, and every job would see them",
+                remedy="give the URL alone; jobs get credentials by a `keyvault://` reference",
+            )
+        return value
+
+
+def world_from(environ: Mapping[str, str], root: Path) -> World:
+    """Return the world of this process."""
+    return World(root, environ, lambda: datetime.datetime.now(datetime.UTC))
+
+
+def _not_yet(variable: str, value: str) -> UsageError:
+    return UsageError(
+        f"`{variable}={value}` is not part of version {__version__}",
+        remedy=f"set `{variable}=local`",
+    )

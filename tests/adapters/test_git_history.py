@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from controller.adapters.git import Git
+from controller.adapters.git_process import (
+    ShallowCloneError,
+    UnknownRevisionError,
+)
+from controller.documents.snapshot import Blob
+from controller.evidence.facts import Introduction
+from controller.values import BlobId, CommitId
+from tests.adapters.scratch import NOON, Scratch, path
+
+# What a pull request changes
+
+
+def test_a_branch_changes_what_it_has_done_since_it_left(repo: Scratch) -> None:
+    base = repo.commit({"a": "1", "b": "1", "c": "1"})
+    repo.switch("topic")
+    repo.commit({"a": "2", "d": "1", "c": None})
+    repo.back()
+    repo.commit({"b": "2"})
+    assert repo.adapter.merge_base("main", "topic") == base
+    assert repo.adapter.changed("main", "topic") == ("a", "c", "d")
+    assert repo.adapter.changed("main", "main") == ()
+
+
+def test_a_renamed_file_is_two_changes(repo: Scratch) -> None:
+    base = repo.commit({"a": "text\n" * 50})
+    repo.run("config", "diff.renames", "copies")
+    repo.run("mv", "a", "b")
+    repo.committed()
+    assert repo.adapter.changed(base, "HEAD") == ("a", "b")
+
+
+def test_histories_without_a_common_commit_differ_in_everything(repo: Scratch) -> None:
+    repo.commit({"a": "1"})
+    repo.run("checkout", "--quiet", "--orphan", "other")
+    repo.commit({"b": "1"})
+    assert repo.adapter.merge_base("main", "other") is None
+    assert repo.adapter.changed("main", "other") == ("b",)
+
+
+def test_one_file_of_a_commit_is_read_by_its_exact_path(repo: Scratch) -> None:
+    repo.commit({"jobs/a.yml": "a"})
+    blob = repo.adapter.blob_at("HEAD", path("jobs/a.yml"))
+    assert blob == Blob("100644", BlobId(repo.blob("HEAD:jobs/a.yml")), b"a")
+    for name in ("jobs", "jobs/*", "gone", ""):
+        assert repo.adapter.blob_at("HEAD", path(name)) is None
+
+
+# What introduced a file
+
+
+def test_a_file_comes_from_the_merge_on_main_and_from_the_commit_on_its_branch(
+    repo: Scratch,
+) -> None:
+    root = repo.commit({"a": "1", "b": "1"})
+    repo.switch("topic")
+    brought = repo.commit({"a": "2", "c": "1"})
+    repo.commit({"b": "2"})
+    repo.back()
+    repo.commit({"z": "1"})
+    merge = repo.merge("topic")
+    at = repo.commit({"y": "1"})
+    found = repo.adapter.introductions([path("a"), path("c"), path("z"), path("no")], at)
+    on_main = Introduction(merge, NOON + timedelta(minutes=5), (path("a"), path("b"), path("c")))
+    assert (found[path("a")], found[path("c")]) == (on_main, on_main)
+    assert found[path("z")].changed == ("z",)
+    assert path("no") not in found
+    assert repo.adapter.introducing_commit(path("a"), at) == brought
+    assert repo.adapter.introduced(path("a"), root) == Introduction(
+        root, NOON + timedelta(minutes=1), (path("a"), path("b")), root=True
+    )
+
+
+def test_a_removed_file_was_last_changed_by_its_removal(repo: Scratch) -> None:
+    repo.commit({"a": "1", "b": "1"})
+    removal = repo.commit({"a": None})
+    at = repo.commit({"b": "2"})
+    found = repo.adapter.introduced(path("a"), at)
+    assert found is not None
+    assert (found.commit, found.changed) == (removal, ("a",))
+    assert repo.adapter.introducing_commit(path("a"), at) == removal
+    assert repo.adapter.introducing_commit(path("never"), at) is None
+
+
+def test_bytes_that_change_and_come_back_are_brought_anew(repo: Scratch) -> None:
+    repo.commit({"a": "1"})
+    repo.commit({"a": "2"})
+    back = repo.commit({"a": "1"})
+    assert repo.adapter.introducing_commit(path("a"), back) == back
+
+
+def test_a_change_of_mode_alone_is_a_change(repo: Scratch) -> None:
+    repo.commit({"a": "1"})
+    (repo.root / "a").chmod(0o755)
+    changed = repo.commit()
+    found = repo.adapter.introduced(path("a"), changed)
+    assert found is not None
+    assert found.commit == changed
+
+
+def test_a_merge_that_takes_old_bytes_back_has_brought_them_itself(repo: Scratch) -> None:
+    repo.commit({"a": "old", "b": "1"})
+    repo.switch("stale")
+    repo.commit({"b": "2"})
+    repo.back()
+    repo.commit({"a": "new"})
+    repo.run("merge", "--quiet", "--no-ff", "--no-commit", "stale")
+    repo.run("checkout", "stale", "--", "a")
+    merge = repo.committed()
+    assert repo.adapter.introducing_commit(path("a"), merge) == merge
+    # Git itself would name the commit that had been replaced.
+    assert repo.run("rev-list", "-1", "HEAD", "--", "a") != merge
+
+
+def test_a_merge_that_removes_what_the_other_side_never_had_has_removed_it(repo: Scratch) -> None:
+    repo.commit({"b": "1"})
+    repo.switch("other")
+    repo.commit({"b": "2"})
+    repo.back()
+    repo.commit({"a": "1"})
+    repo.run("merge", "--quiet", "--no-ff", "--no-commit", "other")
+    repo.run("rm", "--quiet", "-f", "a")
+    merge = repo.committed()
+    assert repo.adapter.introducing_commit(path("a"), merge) == merge
+
+
+def test_a_merge_that_makes_bytes_of_its_own_has_brought_them(repo: Scratch) -> None:
+    repo.commit({"a": "1"})
+    repo.switch("topic")
+    repo.commit({"a": "2"})
+    repo.back()
+    repo.commit({"a": "3"})
+    repo.run("merge", "--quiet", "--no-commit", "topic", code=1)
+    merge = repo.commit({"a": "4"})
+    assert repo.adapter.introducing_commit(path("a"), merge) == merge
+
+
+def test_a_walk_over_many_paths_agrees_with_git_asked_for_each(repo: Scratch) -> None:
+    files = {f"jobs/{n % 7}/{n}.yml": str(n) for n in range(300)}
+    repo.commit(files)
+    for n in range(6):
+        repo.switch(f"topic-{n}")
+        repo.commit({f"jobs/{k % 7}/{k}.yml": f"{k} {n}" for k in range(n, 300, 17)})
+        repo.back()
+        repo.commit(
+            {f"jobs/{(n + 1) % 7}/{n + 1}.yml": None} if n % 5 == 4 else {f"other/{n}": "x"}
+        )
+        repo.merge(f"topic-{n}")
+    at = repo.head()
+    paths = [path(name) for name in files]
+    on_main = repo.adapter.introductions(paths, at)
+    brought = repo.adapter.introducing_commits(paths, at)
+    for name in paths[::29]:
+        first_parent = repo.run("rev-list", "-1", "--first-parent", at, "--", name)
+        assert on_main[name].commit == first_parent
+        shown = ("log", "-1", "-m", "--first-parent", "--name-only", "--format=", first_parent)
+        assert on_main[name].changed == tuple(sorted(repo.run(*shown).split()))
+        assert brought[name] == repo.run("rev-list", "-1", at, "--", name)
+
+
+def test_the_users_settings_do_not_change_the_answer(repo: Scratch) -> None:
+    repo.commit({"a": "1\n" * 30})
+    repo.run("mv", "a", "b")
+    moved = repo.committed()
+    for setting in ("log.showRoot=false", "diff.renames=copies", "diff.orderFile=/gone"):
+        repo.run("config", *setting.split("="))
+    found = repo.adapter.introduced(path("b"), moved)
+    assert found is not None
+    assert found.changed == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda git, at: git.introduced(path("a"), at),
+        lambda git, at: git.introducing_commit(path("a"), at),
+    ],
+)
+def test_a_shallow_clone_proves_nothing(
+    repo: Scratch, tmp_path: Path, question: Callable[[Git, CommitId], object]
+) -> None:
+    repo.commit({"a": "1"})
+    repo.commit({"b": "1"})
+    repo.run("clone", "--quiet", "--depth=1", f"file://{repo.root}", str(tmp_path / "clone"))
+    clone = Git(tmp_path / "clone")
+    with pytest.raises(ShallowCloneError, match="is a shallow clone") as error:
+        question(clone, clone.resolve("HEAD"))
+    assert "fetch-depth: 0" in error.value.remedy
+    with pytest.raises(UnknownRevisionError) as unknown:
+        clone.resolve("HEAD~1")
+    assert "shallow" in unknown.value.remedy
+
+
+def test_a_commit_of_any_year_has_a_time(repo: Scratch) -> None:
+    tree = repo.run(
+        "mktree",
+        stdin=b"100644 blob %s\ta" % repo.run("hash-object", "-w", "--stdin", stdin=b"x").encode(),
+    )
+    for stamp, year in (("99999999999999", 9998), ("0", 1970)):
+        text = f"tree {tree}\nauthor a <a> {stamp} +0000\ncommitter a <a> {stamp} +0000\n\nx\n"
+        commit = CommitId(
+            repo.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=text.encode())
+        )
+        found = repo.adapter.introduced(path("a"), commit)
+        assert found is not None
+        assert found.at.year == year
+
+
+def test_several_commits_are_asked_for_a_file_at_once(repo: Scratch) -> None:
+    one = repo.commit({"CODEOWNERS": "* @ada\n", "a": "1"})
+    two = repo.commit({"CODEOWNERS": None, ".github/CODEOWNERS": "* @bob\n"})
+    three = repo.commit({"a": "2", ".github/CODEOWNERS": None})
+    places = [path(".github/CODEOWNERS"), path("CODEOWNERS")]
+    found = repo.adapter.files_at([one, two, three, two], places)
+    shown = {c: {p: blob.content for p, blob in files.items()} for c, files in found.items()}
+    assert shown == {
+        one: {"CODEOWNERS": b"* @ada\n"},
+        two: {".github/CODEOWNERS": b"* @bob\n"},
+        three: {},
+    }

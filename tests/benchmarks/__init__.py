@@ -1,0 +1,1 @@
+"""How long the commands take. Figures, not tests: `make bench`."""

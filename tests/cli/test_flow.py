@@ -1,0 +1,191 @@
+"""The life of a job through the real commands: git, approvals, processes; nothing is replaced."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Callable
+
+import pytest
+
+from tests.cli.conftest import ADMISSION, Scratch
+
+
+def in_days(days: int) -> str:
+    return (datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days)).isoformat()
+
+
+@pytest.fixture
+def proposed(scratch: Scratch, admission: Callable[[str], str]) -> Scratch:
+    """A branch that brings an admission and a job, not approved."""
+    scratch.git("switch", "--quiet", "-c", "proposal")
+    scratch.write("admissions/digits.md", admission(in_days(30)))
+    scratch.job("digits", "sleep 60")
+    scratch.commit("admit digits")
+    return scratch
+
+
+@pytest.fixture
+def merged(proposed: Scratch) -> Scratch:
+    """The same, approved and merged into main."""
+    proposed.approve("admissions/digits.md", "jobs/digits.yml")
+    merge(proposed, "proposal")
+    return proposed
+
+
+def merge(scratch: Scratch, branch: str) -> None:
+    scratch.git("switch", "--quiet", "main")
+    scratch.git("merge", "--quiet", "--no-ff", "-m", f"merge {branch}", branch)
+
+
+def test_a_proposal_that_meets_every_rule_is_settled_but_for_what_is_asked_on_merge(
+    proposed: Scratch,
+) -> None:
+    assert proposed.admit("check") == 0, proposed.out
+    assert "asked on merge" in proposed.out
+
+
+def test_without_approval_it_is_denied_when_approval_counts(proposed: Scratch) -> None:
+    assert proposed.admit("check", "--require-approval") == 4
+    assert "owner-approval" in proposed.out
+    assert "@lin" in proposed.out
+
+
+def test_an_unapproved_merge_starts_nothing(proposed: Scratch) -> None:
+    merge(proposed, "proposal")
+    assert proposed.admit("reconcile") == 4
+    assert proposed.admit("status", "--format", "json") == 0
+    assert json.loads(proposed.out)["runs"] == []
+
+
+def test_an_edit_after_the_approval_starts_nothing(proposed: Scratch) -> None:
+    proposed.approve("admissions/digits.md", "jobs/digits.yml")
+    proposed.job("digits", "sleep 61")
+    proposed.commit("edit")
+    merge(proposed, "proposal")
+    assert proposed.admit("reconcile") == 4
+    assert "owner-approval" in proposed.out
+
+
+def test_an_approval_by_somebody_who_owns_nothing_does_not_count(proposed: Scratch) -> None:
+    proposed.approve("admissions/digits.md", "jobs/digits.yml", login="@mallory")
+    merge(proposed, "proposal")
+    assert proposed.admit("reconcile") == 4
+    assert "@mallory" in proposed.out
+
+
+def test_one_who_makes_himself_an_owner_in_the_same_change_is_none(
+    proposed: Scratch,
+) -> None:
+    proposed.write(".github/CODEOWNERS", "* @mallory\n")
+    proposed.commit("own everything")
+    proposed.approve("admissions/digits.md", "jobs/digits.yml", login="@mallory")
+    proposed.approve(".github/CODEOWNERS", login="@mallory")
+    merge(proposed, "proposal")
+    assert proposed.admit("reconcile") == 4
+
+
+def test_the_number_of_approvals_cannot_be_lowered_by_fewer_than_it(proposed: Scratch) -> None:
+    policy = (proposed.root / "admissions/policy.yml").read_text("utf-8")
+    proposed.git("switch", "--quiet", "main")
+    proposed.write("admissions/policy.yml", policy.replace("minimum: 1", "minimum: 2"))
+    proposed.commit("two owners")
+    proposed.approve("admissions/policy.yml", login="@ada")
+    proposed.approve("admissions/policy.yml", login="@lin")
+    proposed.write("admissions/policy.yml", policy)
+    proposed.commit("one owner again")
+    proposed.approve("admissions/policy.yml", login="@lin")
+    proposed.write("admissions/digits.md", ADMISSION.format(expires=in_days(30)))
+    proposed.job("digits", "sleep 60")
+    proposed.commit("admit digits")
+    proposed.approve("admissions/digits.md", "jobs/digits.yml")
+    assert proposed.admit("reconcile") == 4
+    assert "the last approved policy, which asked for 2" in proposed.said
+    proposed.approve("admissions/policy.yml", login="@ada")
+    assert proposed.admit("plan") == 6, proposed.out
+
+
+def test_an_approved_merge_starts_the_run_once(merged: Scratch) -> None:
+    assert merged.admit("plan") == 6
+    assert "submit" in merged.out
+    assert merged.admit("reconcile") == 0, merged.out
+    merged.until("Running")
+    assert merged.admit("reconcile") == 0
+    assert merged.admit("drift") == 0
+    assert merged.admit("status", "--format", "json") == 0
+    assert len(json.loads(merged.out)["runs"]) == 1
+    stop(merged)
+
+
+def test_a_saved_plan_is_done_while_it_holds_and_refused_when_it_does_not(merged: Scratch) -> None:
+    plan = merged.root / "plan.json"
+    assert merged.admit("plan", "--out", str(plan)) == 6
+    assert merged.admit("apply", str(plan)) == 0, merged.out + merged.err
+    merged.until("Running")
+    assert merged.admit("apply", str(plan)) == 8
+    assert "stale" in merged.err
+    stop(merged)
+
+
+def test_a_second_job_without_room_in_the_budget_is_withheld(merged: Scratch) -> None:
+    merged.git("switch", "--quiet", "-c", "more")
+    merged.job("greedy", "true", **{"timeout: 600": "timeout: 3600"})
+    merged.commit("greedy")
+    merged.approve("jobs/greedy.yml")
+    merge(merged, "more")
+    assert merged.admit("plan") == 4
+    assert "gpu-budget" in merged.out
+
+
+def test_an_approved_withdrawal_cancels_and_an_unapproved_one_does_not(merged: Scratch) -> None:
+    assert merged.admit("reconcile") == 0
+    merged.until("Running")
+    merged.git("switch", "--quiet", "-c", "revoke")
+    merged.git("rm", "--quiet", "admissions/digits.md")
+    merged.commit("revoke")
+    merge(merged, "revoke")
+    assert merged.admit("reconcile") == 5
+    assert "is not on main any more, but too few of those entitled approved that" in merged.said
+    merged.approve("admissions/digits.md")
+    assert merged.admit("reconcile") == 0, merged.out
+    merged.until("Canceled")
+    assert merged.admit("reconcile") == 0
+
+
+def test_a_broken_edit_on_main_neither_stops_a_run_nor_starts_one(merged: Scratch) -> None:
+    assert merged.admit("reconcile") == 0
+    merged.until("Running")
+    merged.write("jobs/digits.yml", "type: command\nname: digits\nname: digits\n")
+    merged.commit("break it")
+    assert merged.admit("reconcile") == 3
+    assert "duplicate-key" in merged.out
+    merged.until("Running")
+    stop(merged)
+
+
+def test_another_payload_takes_the_place_of_the_older_run(merged: Scratch) -> None:
+    assert merged.admit("reconcile") == 0
+    merged.until("Running")
+    merged.git("switch", "--quiet", "-c", "next")
+    merged.job("digits", "sleep 62")
+    merged.commit("next")
+    merged.approve("jobs/digits.yml")
+    merge(merged, "next")
+    # Both do not fit `max_nodes: 2`: the older run goes first, the newer one follows.
+    merged.admit("reconcile")
+    assert "superseded" in merged.out or "cancel" in merged.out
+    merged.until("Canceled")
+    assert merged.admit("reconcile") == 0, merged.out
+    merged.until("Running")
+    stop(merged)
+
+
+def stop(scratch: Scratch) -> None:
+    """End what still runs, by the approved way: withdraw the manifests."""
+    scratch.git("switch", "--quiet", "main")
+    names = [p.name for p in (scratch.root / "jobs").glob("*.yml")]
+    scratch.git("rm", "--quiet", *[f"jobs/{name}" for name in names])
+    scratch.commit("withdraw")
+    scratch.approve(*[f"jobs/{name}" for name in names])
+    scratch.admit("reconcile")
+    scratch.until("Canceled")

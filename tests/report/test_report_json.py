@@ -1,0 +1,166 @@
+"""The JSON report has product.md's keys, keeps its schema, and loses nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from importlib.resources import files
+from typing import Any, get_args
+
+import jsonschema
+import pytest
+from report_samples import (
+    ACTIONS,
+    NOW,
+    SAMPLES,
+    T5_RUN,
+    all_good,
+    check,
+    grant,
+    job,
+    plan,
+    plan_of,
+    status,
+)
+
+from controller.decision.actions import Action, Settle
+from controller.decision.cost import Cost
+from controller.decision.plan import kind_of
+from controller.report import as_json
+from controller.report.outcome import Report
+
+SCHEMA: dict[str, Any] = json.loads(
+    files("controller.report").joinpath("report.schema.json").read_text(encoding="utf-8")
+)
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+
+def rendered(report: Report) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(as_json.render(report))
+    return data
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_sample_keeps_the_published_schema(name: str) -> None:
+    VALIDATOR.check_schema(SCHEMA)
+    VALIDATOR.validate(rendered(SAMPLES[name]()))
+
+
+def test_a_command_with_nothing_to_say_has_every_key_and_each_is_empty() -> None:
+    assert rendered(Report("status", NOW)) == {
+        "schema": 1,
+        "command": "status",
+        "commit": "",
+        "base": "",
+        "asked_at": "2026-11-30T20:00:00Z",
+        "exit": 0,
+        "problems": [],
+        "verdicts": [],
+        "plan": {},
+        "receipts": [],
+        "runs": [],
+        "drift": [],
+        "brakes": [],
+        "budgets": [],
+    }
+
+
+def objects(schema: Any) -> list[dict[str, Any]]:
+    below = schema.values() if isinstance(schema, dict) else schema
+    found = [one for part in below if isinstance(part, dict | list) for one in objects(part)]
+    return (
+        [schema, *found] if isinstance(schema, dict) and schema.get("type") == "object" else found
+    )
+
+
+def test_the_schema_allows_no_key_that_it_does_not_name() -> None:
+    assert len(objects(SCHEMA)) > 15
+    assert all(one["additionalProperties"] is False for one in objects(SCHEMA))
+
+
+def test_a_key_more_and_a_key_less_are_refused() -> None:
+    data = rendered(check())
+    assert not VALIDATOR.is_valid({**data, "note": ""})
+    assert not VALIDATOR.is_valid({key: data[key] for key in data if key != "brakes"})
+
+
+def test_the_schema_and_the_samples_have_every_kind_of_action() -> None:
+    kinds = {case["properties"]["action"]["const"] for case in SCHEMA["$defs"]["action"]["oneOf"]}
+    assert {type(action) for action in ACTIONS} == set(get_args(Action))
+    assert {kind_of(action) for action in ACTIONS} == kinds
+
+
+def test_the_text_is_ascii_with_sorted_keys_and_an_indent_of_two() -> None:
+    text = as_json.render(plan())
+    assert text.isascii()
+    assert text == json.dumps(json.loads(text), sort_keys=True, indent=2) + "\n"
+
+
+def test_hostile_text_comes_back_exactly_and_is_escaped_on_the_way() -> None:
+    hostile = "\x1b[31m\u202e\u200b\n::error::\udc80 ##[error]\\##[group] </script>"
+    report = replace(all_good(), brakes=(hostile,))
+    assert rendered(report)["brakes"] == [hostile]
+    assert "##[" not in as_json.render(report)
+    assert not set("\x1b\u202e\u200b\udc80") & set(as_json.render(report))
+
+
+def test_a_cost_is_hours_and_money_with_two_decimals_and_null_without() -> None:
+    costly = replace(job(), cost=Cost(0.1 + 0.2, 1.0, Decimal("1234567.5"), "EUR"))
+    first, second = rendered(Report("check", NOW, verdicts=(costly, grant())))["verdicts"][::-1]
+    assert first["gpu_hours"] == 0.3
+    assert first["price"] == {"amount": "1234567.50", "currency": "EUR"}
+    assert (second["gpu_hours"], second["price"]) == (None, None)
+
+
+def test_a_subject_that_no_rule_was_asked_of_stands_undecided() -> None:
+    assert (
+        rendered(Report("check", NOW, verdicts=(job(),)))["verdicts"][0]["standing"] == "UNDECIDED"
+    )
+
+
+def test_a_run_that_never_started_is_settled_at_no_hours_and_says_so() -> None:
+    report = Report("plan", NOW, plan=plan_of(Settle(T5_RUN, 0.0, "Canceled")))
+    assert rendered(report)["plan"]["actions"] == [
+        {"action": "settle", "run": T5_RUN, "gpu_hours": 0.0, "why": "Canceled"}
+    ]
+    VALIDATOR.validate(rendered(report))
+
+
+def test_the_plan_names_the_digest_that_consent_names() -> None:
+    report = plan()
+    assert report.plan is not None
+    assert rendered(report)["plan"]["digest"] == report.plan.digest
+
+
+def test_the_brake_of_a_plan_is_among_the_brakes_once() -> None:
+    braked = Report("plan", NOW, plan=plan_of(brake="too many"))
+    assert rendered(braked)["brakes"] == ["too many"]
+    assert rendered(replace(braked, brakes=("too many", "clock")))["brakes"] == [
+        "too many",
+        "clock",
+    ]
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        NOW.replace(tzinfo=None),
+        NOW.astimezone(timezone(timedelta(hours=-5))),
+        NOW + timedelta(microseconds=999_999),
+    ],
+)
+def test_times_are_utc_to_the_second(at: datetime) -> None:
+    assert rendered(Report("status", at))["asked_at"] == "2026-11-30T20:00:00Z"
+
+
+def test_a_run_that_could_not_be_asked_has_no_state() -> None:
+    runs = {line["run"]: line for line in rendered(status())["runs"]}
+    unknown, over = runs["vit-343434343434"], runs["bert-pretrain-0a1b2c3d4e5f"]
+    assert (unknown["state"], unknown["started_at"], unknown["used"]) == (None, None, None)
+    assert (over["state"], over["ended_at"], over["used"]) == (
+        "Failed",
+        "2026-11-30T15:00:00Z",
+        80.0,
+    )
