@@ -9,7 +9,7 @@ from datetime import datetime
 from controller.decision.judge import judge_all
 from controller.decision.rules import RULES
 from controller.decision.verdict import Verdict
-from controller.documents.catalog import Catalog, read_catalog
+from controller.documents.catalog import Catalog, is_document, read_catalog
 from controller.documents.owners import PLACES
 from controller.documents.policy import POLICY
 from controller.documents.snapshot import Snapshot
@@ -26,7 +26,7 @@ from controller.evidence.facts import (
 from controller.evidence.gather import documents_of, introductions_of, measurements, records_of
 from controller.ledger.account import balance
 from controller.ledger.records import RunRecord
-from controller.passes import problems_of, read_documents
+from controller.passes import problems_of
 from controller.report.outcome import Report
 from controller.values import CommitId, RepoPath
 from controller.wiring import World
@@ -73,7 +73,7 @@ def question(
 
 def check(world: World, asked: Question) -> Report:
     """Return what merging the proposal would mean for every manifest and admission of it."""
-    proposed = read_documents(world, asked.head)
+    proposed = _proposed(world, asked.head)
     catalog = _judged_by(_trusted(world, asked.base), proposed)
     changed = _changed(world, asked, proposed)
     evidence = _evidence(world, asked, catalog, changed)
@@ -90,6 +90,18 @@ def check(world: World, asked: Question) -> Report:
         counting=_counting(catalog, verdicts, evidence.records, changed),
         deferred=asked.deferred,
     )
+
+
+def _proposed(world: World, commit: CommitId | None) -> Catalog:
+    """Return what a commit, or the working tree, says. Files seen before are not parsed again."""
+    parses = world.parses
+    if commit is None:
+        snapshot = world.git.worktree(is_document)
+    else:
+        snapshot = world.git.snapshot(commit, is_document, parses)
+    catalog = read_catalog(snapshot, parses)
+    parses.save()
+    return catalog
 
 
 def _trusted(world: World, base: CommitId) -> Catalog:
@@ -112,6 +124,8 @@ def _judged_by(trusted: Catalog, proposed: Catalog) -> Catalog:
 def _changed(world: World, asked: Question, proposed: Catalog) -> frozenset[RepoPath]:
     """Return the paths that differ from where the proposal left the trusted branch."""
     fork = world.git.merge_base(asked.base, asked.head or world.git.resolve("HEAD"))
+    if asked.head is not None and fork == asked.head:
+        return frozenset()
     before = world.git.snapshot(fork or asked.base, lambda _: False).files
     after = proposed.snapshot.files
     return frozenset(

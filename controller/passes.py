@@ -41,7 +41,7 @@ class View:
 def view(world: World, at: str | None = None, max_cancels: int | None = None) -> View:
     """Read main (or the revision `at`), ask everything, judge and plan. Changes nothing."""
     commit = world.git.resolve(at or world.git.default_base())
-    catalog = read_documents(world, commit)
+    catalog = read_main(world, commit)
     evidence = gather(
         catalog,
         commit,
@@ -56,16 +56,9 @@ def view(world: World, at: str | None = None, max_cancels: int | None = None) ->
     return View(catalog, evidence, verdicts, plan)
 
 
-def read_documents(world: World, commit: CommitId | None) -> Catalog:
-    """Return what a commit, or the working tree, says. Files seen before are not parsed again."""
-    parses = world.parses
-    if commit is None:
-        snapshot = world.git.worktree(is_document)
-    else:
-        snapshot = world.git.snapshot(commit, is_document, parses)
-    catalog = read_catalog(snapshot, parses)
-    parses.save()
-    return catalog
+def read_main(world: World, commit: CommitId) -> Catalog:
+    """Return what a commit says, from its bytes alone: money is spent on it."""
+    return read_catalog(world.git.snapshot(commit, is_document))
 
 
 def plan_report(world: World, at: str | None = None) -> Report:
@@ -157,7 +150,7 @@ def status(world: World) -> Report:
         asked_at=world.now(),
         commit=commit,
         runs=tuple(sorted(lines, key=lambda line: line.run)),
-        budgets=balances_of(read_documents(world, commit), records),
+        budgets=balances_of(read_main(world, commit), records),
     )
 
 

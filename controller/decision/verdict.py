@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from controller.decision.cost import Cost
@@ -141,7 +142,7 @@ class Rule(Generic[C]):
     outside: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Verdict:
     """All findings about one subject. A job's include those about its admission."""
 
@@ -152,11 +153,11 @@ class Verdict:
     findings: tuple[Found, ...]
     cost: Cost | None = None
 
-    @property
+    @cached_property
     def against(self) -> tuple[Finding, ...]:
         """The findings that are not MET."""
         return tuple(
-            [f for f in self.findings if isinstance(f, Finding) and f.outcome is not Outcome.MET]
+            [f for f in self.findings if type(f) is Finding and f.outcome is not Outcome.MET]
         )
 
     @property

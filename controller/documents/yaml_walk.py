@@ -178,13 +178,13 @@ class Walk:
             if kind is MappingEndEvent:
                 return {**merged, **out} if merged else out
             key: Any = None
-            if kind is ScalarEvent and not event.style and event.tag is event.anchor is None:
+            if kind is ScalarEvent and not (event.style or event.tag or event.anchor):
                 key = self._resolve(event.value)
             if key.__class__ is not str:
                 if key is not None and event.value == "<<":
                     merged = self._merge(event, pointer, depth, merged)
                     continue
-                key = self._key(event, key, pointer, depth)
+                key = self._key(event, pointer, depth)
                 if key is None:
                     continue
             inner = pointer_to(pointer, key)
@@ -199,7 +199,7 @@ class Walk:
             positions[inner] = ((mark.line + first_line) << COLUMN_BITS) | (mark.column + 1)
             out[key] = self._node(following(), inner, depth)
 
-    def _key(self, event: Event, value: Any, pointer: str, depth: int) -> str | None:
+    def _key(self, event: Event, pointer: str, depth: int) -> str | None:
         """Return a key that is not simply text, refused or not; None if it cannot be kept."""
         if event.__class__ is not ScalarEvent:
             self._refuse.key_kind(event)

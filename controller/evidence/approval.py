@@ -61,12 +61,14 @@ def last_policy(versions: Iterable[Version]) -> Policy | None:
 def last_admission(versions: Iterable[Version], minimum: int) -> Admission | None:
     """Return the newest of `versions` (newest first) that `minimum` owners approved.
 
-    None when there is none, or when it cannot be read.
+    One that cannot be read is passed over: a broken edit shields nothing from the grant and the
+    expiry approved before it. None when there is none.
     """
     for version in versions:
         if _enough(version.approval, minimum, may_trust=False):
             read = read_admission(version.approval.path, _blob(version))
-            return read if isinstance(read, Admission) else None
+            if isinstance(read, Admission):
+                return read
     return None
 
 

@@ -20,14 +20,18 @@ class Judged:
     verdict: Verdict
     against: tuple[Finding, ...]
     deferred: tuple[Finding, ...]
-    met: tuple[Found, ...]
+
+    @property
+    def met(self) -> tuple[Found, ...]:
+        """The findings that are met."""
+        return tuple(f for f in self.verdict.findings if f.outcome is Outcome.MET)
 
     @property
     def standing(self) -> Outcome:
         """The verdict's standing without what is asked on merge; no finding is not a yes."""
         if self.against:
             return self.against[0].outcome
-        return Outcome.MET if self.met or self.deferred else Outcome.UNDECIDED
+        return Outcome.MET if self.verdict.findings else Outcome.UNDECIDED
 
     @property
     def waits(self) -> bool:
@@ -68,10 +72,9 @@ def standings(report: Report) -> Standings:
 def _judged(verdict: Verdict, asked_on_merge: Iterable[str]) -> Judged:
     rest = verdict.against
     if not rest:
-        return Judged(verdict, (), (), verdict.findings)
-    met = tuple(f for f in verdict.findings if f.outcome is Outcome.MET)
+        return Judged(verdict, (), ())
     unmet = [f for f in rest if f.outcome is Outcome.UNMET]
     open_ = [f for f in rest if f.outcome is Outcome.UNDECIDED]
     deferred = tuple(f for f in open_ if f.rule in asked_on_merge)
     decisive = tuple(f for f in open_ if f.rule not in asked_on_merge)
-    return Judged(verdict, (*unmet, *decisive), deferred, met)
+    return Judged(verdict, (*unmet, *decisive), deferred)

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from controller.documents.policy import POLICY
-from controller.evidence.approval import Proof, last_policy, proof, voices
+from controller.evidence.approval import Proof, last_admission, last_policy, proof, voices
 from controller.evidence.facts import Version
 from controller.values import BlobId
-from tests.builders import JOB, approval, unavailable
-from tests.evidence.test_gather import POLICY_TEXT
+from tests.builders import ADMISSION, JOB, approval, unavailable
+from tests.evidence.test_gather import ADMISSION_TEXT, POLICY_TEXT
 
 
 @pytest.mark.parametrize(
@@ -89,3 +89,34 @@ class TestLastPolicy:
 
     def test_there_may_be_none(self) -> None:
         assert last_policy([]) is None
+
+
+def admission_version(hours: int, *logins: str, text: str = "", trusted: bool = False) -> Version:
+    text = text or ADMISSION_TEXT.replace("gpu_hours: 777", f"gpu_hours: {hours}")
+    known = approval(ADMISSION, *logins).value
+    return Version(text.encode(), replace(known, trusted=trusted))
+
+
+class TestLastAdmission:
+    def granted(self, *versions: Version, minimum: int = 1) -> float | None:
+        found = last_admission(versions, minimum)
+        return found.grant.gpu_hours if found else None
+
+    def test_it_is_the_newest_that_enough_owners_approved(self) -> None:
+        both = admission_version(20, "@ada", "@lin"), admission_version(10, "@ada", "@lin")
+        assert self.granted(*both) == 20
+        assert self.granted(admission_version(30), *both) == 20
+        assert self.granted(admission_version(30, "@ada"), *both, minimum=2) == 20
+
+    def test_one_that_cannot_be_read_is_passed_over(self) -> None:
+        broken = admission_version(0, "@ada", text="no front matter")
+        assert self.granted(broken, admission_version(10, "@ada")) == 10
+
+    def test_the_trusted_root_admits_nothing(self) -> None:
+        assert self.granted(admission_version(10, trusted=True)) is None
+
+    def test_somebody_has_to_approve_whatever_the_policy_says(self) -> None:
+        assert self.granted(admission_version(10), minimum=0) is None
+
+    def test_there_may_be_none(self) -> None:
+        assert self.granted() is None
