@@ -3,16 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench slow clean
+.PHONY: demo test lint bench clean
 
 demo: $(VENV)/ready
 	$(BIN)/admit demo
 
 test: $(VENV)/ready
-	$(BIN)/pytest -m "not slow" $(PYTEST)
-
-slow: $(VENV)/ready
-	$(BIN)/pytest -m slow $(PYTEST)
+	$(BIN)/pytest $(PYTEST)
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from controller import __version__
 from controller.adapters.git import Git
-from controller.adapters.mlflow import MlflowTracking, NoTracking
+from controller.adapters.mlflow import CREDENTIALS, MlflowTracking, NoTracking
 from controller.adapters.parses import FileParses
 from controller.effects import apply
 from controller.effects.request import Surroundings
@@ -89,7 +89,8 @@ class World:
         uri = self._url("ADMIT_MLFLOW_TRACKING_URI")
         if not uri:
             return NoTracking("`ADMIT_MLFLOW_TRACKING_URI` is not set")
-        return MlflowTracking(uri)
+        given = {name: self.environ.get(f"ADMIT_{name}", "") for name in CREDENTIALS}
+        return MlflowTracking(uri, {name: value for name, value in given.items() if value})
 
     @cached_property
     def surroundings(self) -> Surroundings:

@@ -158,7 +158,7 @@ def measure(job: Job, steps: int) -> str:
     hours = workload / told["samples_per_second"] / 3600
     job.tracker.log(WARM_UP_STEPS + steps, {**told, "projected_hours": hours})
     job.ranks.leader_does(lambda: job.tracker.end("FINISHED"))
-    said = f"measured: {told['samples_per_second']:.1f} samples a second, {hours:.6f} hours in all"
+    said = f"measured: {told['samples_per_second']:.1f} samples a second, {hours:.8f} hours in all"
     return f"{said}, {job.tracker.address}" if job.tracker.address else said
 
 

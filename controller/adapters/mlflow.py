@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from controller.errors import UnavailableError
@@ -16,6 +16,8 @@ from controller.evidence.facts import MeasuredRun
 
 TIMEOUT_SECONDS = 20
 RETRIES = 2
+CREDENTIALS = ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN")
+"""The team gives them with `ADMIT_` before the name; a job never sees them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +33,20 @@ class NoTracking:
 
 @dataclass(frozen=True, slots=True)
 class MlflowTracking:
-    """Reads runs from an MLflow tracking server or database."""
+    """Reads runs from an MLflow tracking server or database.
+
+    `credentials` are the values of `MLFLOW_TRACKING_USERNAME`, `_PASSWORD` and `_TOKEN`.
+    """
 
     uri: str
+    credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def measured(self, run_id: str) -> MeasuredRun | None:
         """Return the run as measured; None when the server says that there is none.
 
         Raises UnavailableError when the server cannot be asked.
         """
-        os.environ["MLFLOW_HTTP_REQUEST_TIMEOUT"] = str(TIMEOUT_SECONDS)
-        os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = str(RETRIES)
-        os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
+        self._configure()
         from mlflow import MlflowClient
         from mlflow.exceptions import MlflowException
 
@@ -53,6 +57,15 @@ class MlflowTracking:
                 return None
             raise UnavailableError(f"MLflow could not be asked for run `{run_id}`") from error
         return measured_from(run_id, found.info.status, found.data.params, found.data.metrics)
+
+    def _configure(self) -> None:
+        """MLflow takes these from the environment alone: ours, and none that lay there."""
+        for name in CREDENTIALS:
+            os.environ.pop(name, None)
+        os.environ.update(self.credentials)
+        os.environ["MLFLOW_HTTP_REQUEST_TIMEOUT"] = str(TIMEOUT_SECONDS)
+        os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = str(RETRIES)
+        os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 
 
 def measured_from(

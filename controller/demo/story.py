@@ -76,7 +76,7 @@ def _measure(scene: Scene) -> tuple[str, str]:
 
 def _propose(scene: Scene, run: str, hours: str) -> None:
     digest = scene.shell("python -m train.data digest .admit/data/digits/1", quiet=True).strip()
-    deadline = f"{float(hours) * 0.6:.6f}"
+    deadline = f"{float(hours) * 0.6:.8f}"
     expires = (datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=30)).date().isoformat()
     scene.shell("git switch --quiet -c admit-digits", quiet=True)
     scene.write(

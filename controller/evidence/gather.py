@@ -126,10 +126,15 @@ def gather(
 def records_of(observed: Iterable[ObservedRun]) -> tuple[RunRecord, ...]:
     """Return what the workspace itself remembers of our runs, by the tags they were given.
 
-    A run without our tags is not ours and is left out. The ledger will take the place of this.
+    A run without our tags, or with the tags of a run of another name, is not ours and is left
+    out. The ledger will take the place of this.
     """
     found = ((run, record_from(run.tags, run.created_at)) for run in observed)
-    return tuple(_closed(record, run) for run, record in found if record is not None)
+    return tuple(
+        _closed(record, run)
+        for run, record in found
+        if record is not None and run.run == run_name(record.name, record.fingerprint)
+    )
 
 
 def _closed(record: RunRecord, run: ObservedRun) -> RunRecord:
@@ -209,11 +214,12 @@ def _governing(
     now: Clock,
 ) -> dict[AdmissionId, Answer[Admission | None]]:
     """Return the last approved version of every admission that has active runs."""
-    known = policy.value if isinstance(policy, Known) else None
-    minimum = known.minimum_approvals if known else 1
+    ids = sorted({record.admission for record in records if record.active})
+    if not isinstance(policy, Known) or policy.value is None:
+        return dict.fromkeys(ids, Unavailable("no policy is known to be approved", now()))
+    minimum = policy.value.minimum_approvals
 
     def last(id_: AdmissionId) -> Admission | None:
         return last_admission(host.versions(admission_path(id_), at), minimum)
 
-    ids = sorted({record.admission for record in records if record.active})
     return {id_: asked(partial(last, id_), now) for id_ in ids}

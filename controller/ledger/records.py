@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -58,7 +59,7 @@ def tags_of(record: RunRecord) -> dict[str, str]:
 def record_from(tags: Mapping[str, str], started_at: datetime) -> RunRecord | None:
     """Return the record that `tags_of` wrote; None when these are not its tags."""
     try:
-        return RunRecord(
+        record = RunRecord(
             name=tags[TAG_PREFIX + "name"],
             fingerprint=Fingerprint(tags[TAG_PREFIX + "fingerprint"]),
             admission=AdmissionId(tags[TAG_PREFIX + "admission"]),
@@ -70,3 +71,5 @@ def record_from(tags: Mapping[str, str], started_at: datetime) -> RunRecord | No
         )
     except (KeyError, ValueError):
         return None
+    sound = math.isfinite(record.reserved) and record.reserved >= 0
+    return record if sound and record.nodes > 0 and record.gpus_per_node > 0 else None

@@ -109,9 +109,8 @@ def test_depth_is_bounded(text: str, place: str):
 @pytest.mark.parametrize("bracket", ["[", "{", "[{"])
 def test_libyaml_may_be_the_first_to_find_brackets_too_deep(bracket: str):
     document = read(bracket * 3000)
-    assert [(p.code, p.message) for p in document.problems] == [
-        ("too-deep", "this is nested more than 32 levels deep")
-    ]
+    last = document.problems[-1]
+    assert (last.code, last.message) == ("too-deep", "this is nested more than 32 levels deep")
     assert document.data is None
 
 

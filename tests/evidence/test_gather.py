@@ -54,13 +54,8 @@ title: Pretrain BERT
 owner: "@ada"
 model: claims-bert
 expires: 2027-03-31
-grant:
-  kinds: [command]
-  jobs: ["jobs/bert/*.yml"]
-  images: [acme.azurecr.io/train]
-  compute: [gpu-cluster]
-  max_nodes: 2
-  gpu_hours: 777
+grant: {kinds: [command], jobs: ["jobs/bert/*.yml"], images: [acme.azurecr.io/train],
+        compute: [gpu-cluster], max_nodes: 2, gpu_hours: 777}
 evidence: {outcome: too_slow, run: "runs:/3f2c9a", hours: 410, deadline_hours: 96}
 ---
 {sections}
@@ -245,6 +240,12 @@ class TestMeasurements:
         assert gathered(catalog, seen(RAN)).measured == {}
 
 
+def test_a_run_with_the_tags_of_another_is_not_ours() -> None:
+    ours = seen(RAN)
+    assert len(records_of([ours])) == 1
+    assert records_of([replace(ours, run=RunName("somebody-s-copy"))]) == ()
+
+
 class TestLastApprovedPolicy:
     def test_it_is_the_newest_that_enough_owners_approved(self) -> None:
         outside = Outside({POLICY: POLICY_TEXT})
@@ -297,9 +298,17 @@ class TestGoverningAdmission:
 
     @pytest.mark.parametrize("texts", [{}, {ADMISSION: "no front matter"}])
     def test_there_may_be_none_that_can_be_read(self, texts: dict[RepoPath, str]) -> None:
-        evidence = gathered(sound_catalog(GRANT), seen(RAN), outside=Outside(texts))
+        outside = Outside({POLICY: POLICY_TEXT, **texts})
+        evidence = gathered(sound_catalog(GRANT), seen(RAN), outside=outside)
         assert evidence.governing == {BERT: Known(None, NOW)}
 
+    def test_without_an_approved_policy_nobody_knows_how_many_are_enough(self) -> None:
+        outside = Outside({ADMISSION: ADMISSION_TEXT})
+        evidence = gathered(sound_catalog(GRANT), seen(RAN), outside=outside)
+        doubt = Unavailable("no policy is known to be approved", NOW)
+        assert evidence.governing == {BERT: doubt}
+
     def test_an_outage_is_the_answer(self) -> None:
-        evidence = gathered(sound_catalog(GRANT), seen(RAN), outside=Outside(down=ADMISSION))
+        outside = Outside({POLICY: POLICY_TEXT}, down=ADMISSION)
+        evidence = gathered(sound_catalog(GRANT), seen(RAN), outside=outside)
         assert evidence.governing == {BERT: Unavailable("the host answered 503", NOW)}

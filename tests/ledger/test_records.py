@@ -39,7 +39,7 @@ def test_the_tags_of_a_record() -> None:
 @given(
     name=st.text(min_size=1),
     path=st.text(min_size=1),
-    nodes=st.integers(0, 10_000),
+    nodes=st.integers(1, 10_000),
     reserved=st.floats(0, 1e9),
 )
 def test_reading_the_tags_gives_the_record_back(
@@ -66,8 +66,9 @@ def test_tags_that_are_not_all_there_are_no_record(tag: str) -> None:
 
 
 @pytest.mark.parametrize("tag", ["admit.nodes", "admit.gpus_per_node", "admit.gpu_hours"])
-def test_tags_that_somebody_garbled_are_no_record(tag: str) -> None:
-    assert record_from({**tags_of(RAN), tag: "many"}, NOW) is None
+@pytest.mark.parametrize("text", ["many", "-1", "nan"])
+def test_tags_that_somebody_garbled_are_no_record(tag: str, text: str) -> None:
+    assert record_from({**tags_of(RAN), tag: text}, NOW) is None
 
 
 def test_no_tags_are_no_record() -> None:
