@@ -54,12 +54,14 @@ def by_place(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     return tuple(sorted(unique, key=lambda p: (p.where.path, p.where.line, p.where.column, p.code)))
 
 
+_CANONICAL = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+)
+
+
 def canonical_json(value: Json) -> bytes:
     """Return the one spelling of `value`: keys sorted, no blanks, UTF-8, no NaN or infinity."""
-    text = json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    )
-    return text.encode("utf-8")
+    return _CANONICAL.encode(value).encode("utf-8")
 
 
 def sha256(content: bytes) -> Digest:

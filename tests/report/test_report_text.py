@@ -67,11 +67,6 @@ def test_ten_thousand_met_subjects_are_one_line() -> None:
     assert shown(many(10_000)) == "settled: 10,000 jobs judged, nothing to do\n"
 
 
-def test_rendering_is_as_quick_as_a_few_looks_at_every_finding() -> None:
-    report = many(2_000)
-    assert seconds(lambda: shown(report)) < 4 * seconds(lambda: report.exit)
-
-
 def seconds(work: Callable[[], object]) -> float:
     def once() -> float:
         started = time.process_time()

@@ -26,6 +26,7 @@ def test_every_mlflow_variable_is_cleared_and_only_ours_are_set() -> None:
     assert environ == {
         "HOME": "/",
         "MLFLOW_DISABLE_TELEMETRY": "true",
+        "MLFLOW_LOGGING_LEVEL": "WARNING",
         "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
         "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "3",
         "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
