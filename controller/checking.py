@@ -66,7 +66,7 @@ def question(
             "files that are not committed cannot have been approved",
             remedy="commit them, then use `--require-approval` without `--worktree`",
         )
-    trusted = world.git.resolve(base or world.git.default_base())
+    trusted = world.git.resolve(base) if base else world.git.default_base()
     commit = None if worktree else world.git.resolve(head)
     return Question(trusted, commit, require_approval, online)
 
@@ -74,7 +74,8 @@ def question(
 def check(world: World, asked: Question) -> Report:
     """Return what merging the proposal would mean for every manifest and admission of it."""
     proposed = _proposed(world, asked.head)
-    catalog = _judged_by(_trusted(world, asked.base), proposed)
+    trusted = proposed if asked.head == asked.base else _trusted(world, asked.base)
+    catalog = _judged_by(trusted, proposed)
     changed = _changed(world, asked, proposed)
     evidence = _evidence(world, asked, catalog, changed)
     verdicts = judge_all(catalog, catalog.policy, evidence) if catalog.policy else {}
@@ -123,9 +124,9 @@ def _judged_by(trusted: Catalog, proposed: Catalog) -> Catalog:
 
 def _changed(world: World, asked: Question, proposed: Catalog) -> frozenset[RepoPath]:
     """Return the paths that differ from where the proposal left the trusted branch."""
-    fork = world.git.merge_base(asked.base, asked.head or world.git.resolve("HEAD"))
-    if asked.head is not None and fork == asked.head:
+    if asked.head == asked.base:
         return frozenset()
+    fork = world.git.merge_base(asked.base, asked.head or world.git.resolve("HEAD"))
     before = world.git.snapshot(fork or asked.base, lambda _: False).files
     after = proposed.snapshot.files
     return frozenset(

@@ -40,7 +40,7 @@ class View:
 
 def view(world: World, at: str | None = None, max_cancels: int | None = None) -> View:
     """Read main (or the revision `at`), ask everything, judge and plan. Changes nothing."""
-    commit = world.git.resolve(at or world.git.default_base())
+    commit = world.git.resolve(at) if at else world.git.default_base()
     catalog = read_main(world, commit)
     evidence = gather(
         catalog,
@@ -141,7 +141,7 @@ def drift(world: World) -> Report:
 
 def status(world: World) -> Report:
     """Return every recorded run and every balance. Asks the workspace and nobody else."""
-    commit = world.git.resolve(world.git.default_base())
+    commit = world.git.default_base()
     observed = {run.run: run for run in world.workspace.runs()}
     records = records_of(observed.values())
     lines = (_line(record, observed) for record in records)

@@ -26,6 +26,8 @@ class Git:
 
     def __init__(self, root: Path) -> None:
         self.runner = Runner(root)
+        self._resolved: set[str] = set()
+        self._private: dict[str, Path] = {}
 
     @property
     def root(self) -> Path:
@@ -34,24 +36,26 @@ class Git:
 
     def resolve(self, rev: str) -> CommitId:
         """Return the commit that `rev` names. Raises UnknownRevisionError."""
+        if rev in self._resolved:  # an id that is known to be a commit stays one
+            return CommitId(rev)
         if rev and not rev.startswith(("-", "^")) and "\0" not in rev:
             args = ("rev-parse", "--verify", "--quiet", f"{rev}^{{commit}}")
             code, output, _ = self.runner.attempt(*args)
             found = output.decode("utf-8", "replace").strip()
             if code == 0 and _COMMIT.match(found):
+                self._resolved.add(found)
                 return CommitId(found)
         remedy = "name a commit, branch or tag of this clone; `git fetch` brings what is missing"
         if self.runner.shallow:
             remedy = "this clone is shallow: `git fetch --unshallow`, or `fetch-depth: 0`"
         raise UnknownRevisionError(f"`{rev}` names no commit of `{self.root}`", remedy=remedy)
 
-    def default_base(self) -> str:
-        """Return the name of the main line: `origin/main` where there is one, else `main`."""
-        code, _, _ = self.runner.attempt("rev-parse", "--verify", "--quiet", "origin/main^{commit}")
-        if code == 0:
-            return "origin/main"
-        self.resolve("main")
-        return "main"
+    def default_base(self) -> CommitId:
+        """Return the end of the main line: `origin/main` where there is one, else `main`."""
+        try:
+            return self.resolve("origin/main")
+        except UnknownRevisionError:
+            return self.resolve("main")
 
     def merge_base(self, one: str, other: str) -> CommitId | None:
         """Return the commit from which both have come; None when they share no history."""
@@ -140,5 +144,8 @@ class Git:
 
     def private_path(self, name: str) -> Path:
         """Return a path inside the git directory, which no commit can bring along."""
-        output = self.runner.run("rev-parse", "--git-path", name).decode("utf-8", "surrogateescape")
-        return self.root / output.removesuffix("\n")
+        if name not in self._private:
+            output = self.runner.run("rev-parse", "--git-path", name)
+            said = output.decode("utf-8", "surrogateescape").removesuffix("\n")
+            self._private[name] = self.root / said
+        return self._private[name]

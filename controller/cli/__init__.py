@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-import tempfile
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
@@ -110,6 +108,9 @@ def _say(error: AdmitError) -> int:
 
 
 def _bug(error: Exception) -> int:
+    import tempfile
+    import traceback
+
     with tempfile.NamedTemporaryFile("w", prefix="admit-bug-", suffix=".txt", delete=False) as file:
         file.write("".join(traceback.format_exception(error)))
     kind = type(error).__name__

@@ -79,9 +79,10 @@ def test_the_main_line_is_the_remote_one_where_there_is_one(repo: Scratch) -> No
     with pytest.raises(UnknownRevisionError, match="`main` names no commit"):
         repo.adapter.default_base()
     repo.commit({"a": "1"})
-    assert repo.adapter.default_base() == "main"
+    assert repo.adapter.default_base() == repo.adapter.resolve("main")
     repo.run("update-ref", "refs/remotes/origin/main", "HEAD")
-    assert repo.adapter.default_base() == "origin/main"
+    repo.commit({"a": "2"})
+    assert repo.adapter.default_base() == repo.adapter.resolve("origin/main")
 
 
 def test_git_sees_neither_another_callers_repository_nor_replaced_objects(
