@@ -42,6 +42,7 @@ def view(world: World, at: str | None = None, max_cancels: int | None = None) ->
     """Read main (or the revision `at`), ask everything, judge and plan. Changes nothing."""
     commit = world.git.resolve(at) if at else world.git.default_base()
     catalog = read_main(world, commit)
+    _no_state_in(catalog, world)
     evidence = gather(
         catalog,
         commit,
@@ -61,6 +62,18 @@ def read_main(world: World, commit: CommitId) -> Catalog:
     return read_catalog(world.git.snapshot(commit, is_document))
 
 
+def _no_state_in(catalog: Catalog, world: World) -> None:
+    """Refuse a main that brings files of the workspace's own: a pull would put them in place."""
+    if not world.state_dir.is_relative_to(world.git.root):
+        return
+    inside = world.state_dir.relative_to(world.git.root).as_posix()
+    if inside == "." or catalog.snapshot.exists(inside):
+        raise CannotRunError(
+            f"the state folder `{world.state_dir}` can be overwritten by a commit",
+            remedy="take its files out of the repository, or set `ADMIT_STATE_DIR` to another",
+        )
+
+
 def plan_report(world: World, at: str | None = None) -> Report:
     """Return what a reconcile would do now."""
     return _report("plan", view(world, at), planning=True)
@@ -68,7 +81,8 @@ def plan_report(world: World, at: str | None = None) -> Report:
 
 def reconcile(world: World, max_cancels: int | None = None) -> Report:
     """Make the workspace follow main, as far as rules, doubts and brakes let it."""
-    return _done("reconcile", world, view(world, max_cancels=max_cancels))
+    with world.exclusively():
+        return _done("reconcile", world, view(world, max_cancels=max_cancels))
 
 
 def saved(report: Report) -> str:
@@ -91,20 +105,21 @@ def apply_saved(world: World, file: Path) -> Report:
     Raises CannotRunError when it does not, and UsageError for what is no plan.
     """
     wanted = _digest_of(file)
-    seen = view(world)
-    if seen.plan.digest != wanted:
-        raise CannotRunError(
-            f"the plan in `{file}` is stale: main, the evidence or the workspace changed since",
-            remedy="make it again with `admit plan --out FILE` and read it again",
-        )
-    return _done("apply", world, seen)
+    with world.exclusively():
+        seen = view(world)
+        if seen.plan.digest != wanted:
+            raise CannotRunError(
+                f"the plan in `{file}` is stale: main, the evidence or the workspace changed since",
+                remedy="make it again with `admit plan --out FILE` and read it again",
+            )
+        return _done("apply", world, seen)
 
 
 def _digest_of(file: Path) -> str:
     try:
         content = json.loads(file.read_bytes())
         digest = content["digest"]
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         raise UsageError(
             f"`{file}` is not a plan that can be read", remedy="make one: `admit plan --out FILE`"
         ) from None

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
-from urllib.parse import urlsplit
 
 from controller import __version__
 from controller.adapters.git import Git
 from controller.adapters.mlflow import CREDENTIALS, MlflowTracking, NoTracking
 from controller.adapters.parses import FileParses
+from controller.decision.rules.surroundings import looks_like_a_secret
 from controller.effects import apply
 from controller.effects.request import Surroundings
 from controller.errors import UsageError
@@ -49,7 +50,7 @@ class World:
     @cached_property
     def state_dir(self) -> Path:
         """Where the local workspace keeps its runs and data."""
-        return (self.root / self.environ.get("ADMIT_STATE_DIR", ".admit")).absolute()
+        return (self.root / (self.environ.get("ADMIT_STATE_DIR") or ".admit")).absolute()
 
     @cached_property
     def host(self) -> LocalHost:
@@ -77,6 +78,13 @@ class World:
                 return LocalWorkspace(self.state_dir, self.now)
             case other:
                 raise _not_yet("ADMIT_WORKSPACE", other)
+
+    def exclusively(self) -> AbstractContextManager[None]:
+        """Let no other pass decide and act over the same workspace meanwhile."""
+        from controller.adapters.local_lock import exclusively
+
+        self.workspace.runs()  # refuses, with its reason, a state folder that is none
+        return exclusively(self.state_dir)
 
     @property
     def has_workspace(self) -> bool:
@@ -110,14 +118,14 @@ class World:
         return value
 
     def _url(self, variable: str) -> str:
-        """Return a URL that may be shown to a job: one without a password or a user in it."""
+        """Return a URL that may be shown to a job: one without a user, a password or a token."""
         value = self.environ.get(variable, "")
-        try:
-            parts = urlsplit(value)
-            secret = parts.username is not None or parts.password is not None
-        except ValueError:
-            raise UsageError(f"`{variable}` is not a URL", remedy="correct it") from None
-        if secret:
+        scheme, _, rest = value.partition("://")
+        if value and not (scheme and rest):
+            raise UsageError(
+                f"`{variable}` is not a URL", remedy="write it whole: `https://mlflow.example.com`"
+            )
+        if "@" in rest.partition("/")[0] or looks_like_a_secret(value):
             raise UsageError(
                 f"`{variable}` contains credentials, and every job would see them",
                 remedy="give the URL alone; jobs get credentials by a `keyvault://` reference",

@@ -18,6 +18,10 @@ from controller.documents.snapshot import SUBMODULE, Blob, Snapshot
 from controller.evidence.facts import Introduction
 from controller.values import BlobId, CommitId, RepoPath
 
+ORIGIN = "refs/remotes/origin/main"
+MAIN = "refs/heads/main"
+"""In full: a tag or a branch named `main` or `origin/main` must not take its place."""
+
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 
 
@@ -53,9 +57,9 @@ class Git:
     def default_base(self) -> CommitId:
         """Return the end of the main line: `origin/main` where there is one, else `main`."""
         try:
-            return self.resolve("origin/main")
+            return self.resolve(ORIGIN)
         except UnknownRevisionError:
-            return self.resolve("main")
+            return self.resolve(MAIN)
 
     def merge_base(self, one: str, other: str) -> CommitId | None:
         """Return the commit from which both have come; None when they share no history."""

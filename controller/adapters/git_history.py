@@ -40,31 +40,36 @@ def arrivals(git: Runner, paths: Iterable[RepoPath], at: CommitId) -> dict[RepoP
     """Return the last arrival of each path, up to `at`. A path that never was has none."""
     missing = set(paths)
     found: dict[RepoPath, Arrival] = {}
-    with closing(_line_of(git, missing, at)) as line:
+    with closing(line_of(git, missing, at)) as line:
         while missing and (step := next(line, None)) is not None:
-            found |= {path: arrival for path, arrival in step.items() if path in missing}
-            missing.difference_update(step)
+            found |= step[1]
+            missing.difference_update(step[1])
     return found
 
 
 def every_arrival(git: Runner, path: RepoPath, at: CommitId) -> Iterator[Arrival]:
     """Yield every arrival of one path up to `at`, the newest first."""
-    for step in _line_of(git, [path], at):
+    for _, step in line_of(git, [path], at):
         if path in step:
             yield step[path]
 
 
-def _line_of(
+def line_of(
     git: Runner, paths: Collection[RepoPath], at: CommitId
-) -> Generator[dict[RepoPath, Arrival], None, None]:
-    """Yield what each commit of the first-parent line brought or removed, the newest first."""
+) -> Generator[tuple[CommitId, dict[RepoPath, Arrival]], None, None]:
+    """Yield each commit of the first-parent line, newest first, and what of `paths` it changed."""
     steps = steps_to(git, [at], first_parent=True)
     pairs = [(step.commit, step.parents[0] if step.parents else None) for step in steps]
     with closing(diffs_of(git, pairs, paths)) as diffs:
         for step, ((commit, before), changes) in zip(steps, diffs, strict=True):
-            yield {
-                path: Arrival(commit, before, step.seconds, blob) for path, blob in changes.items()
-            }
+            yield (
+                commit,
+                {
+                    path: Arrival(commit, before, step.seconds, blob)
+                    for path, blob in changes.items()
+                    if path in paths
+                },
+            )
 
 
 def introducing(git: Runner, starts: Iterable[Start], at: CommitId) -> dict[Start, CommitId]:

@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from controller.adapters.git import Git
 from controller.adapters.git_history import Arrival, arrivals, every_arrival, introducing
 from controller.adapters.git_objects import contents
+from controller.adapters.notes_owners import approvable, counted, rules_before
 from controller.adapters.notes_store import LOGIN, Note, NotesStore
-from controller.documents.owners import PLACES, Owners, kind_of_owner, read_owners
-from controller.documents.snapshot import REGULAR, Blob
+from controller.documents.snapshot import joined
 from controller.errors import AdmitError, UsageError
-from controller.evidence.facts import Answer, Approval, Approver, Known, Unavailable, Version
+from controller.evidence.facts import Answer, Approval, Known, Unavailable, Version
 from controller.values import CommitId, RepoPath
 
 _Version = tuple[RepoPath, Arrival]
@@ -86,40 +86,26 @@ class LocalHost:
         """Yield what is known of the approval of each version."""
         asked = list(versions)
         starts = introducing(self._git.runner, ((path, a.commit) for path, a in asked), at)
-        owners = self._owners([arrival for _, arrival in asked])
+        rules = rules_before(self._git, self._store, at)
         notes = self._store.read(set(starts.values()))
         for path, arrival in asked:
             commit = starts[path, arrival.commit]
-            rules = owners[arrival.before or arrival.commit]
-            could = (rules.of(path) or ()) if rules else ()
+            owners = rules[arrival.commit].owners
             said, broken = notes.get(commit, ((), ()))
-            approvers, refused = _counted(path, arrival.blob, could, said)
+            approvers, refused = counted(path, arrival.blob, owners, said)
             yield Approval(
                 path,
                 blob=arrival.blob.sha if arrival.blob else None,
                 commit=commit,
-                owners=could,
+                owners=(owners.of(path) or ()) if owners else (),
                 approvers=approvers,
                 refused=(*refused, *broken),
-                trusted=arrival.before is None and _approvable(arrival.blob),
+                trusted=arrival.before is None and approvable(arrival.blob),
             )
-
-    def _owners(self, found: Iterable[Arrival]) -> dict[CommitId, Owners | None]:
-        """Return CODEOWNERS as it was before each change; the root has its own."""
-        commits = {arrival.before or arrival.commit for arrival in found}
-        files = self._git.files_at(commits, PLACES)
-        read: dict[tuple[RepoPath, Blob], Owners] = {}
-        owners: dict[CommitId, Owners | None] = {}
-        for commit, there in files.items():
-            place = next(((path, there[path]) for path in PLACES if path in there), None)
-            if place is not None and place not in read:
-                read[place] = read_owners(*place)
-            owners[commit] = read[place] if place else None
-        return owners
 
     def _committed(self, path: RepoPath, head: CommitId) -> Arrival:
         """Return what brought `path` to `head` as it lies, or refuse."""
-        if not path or not path.isprintable():
+        if not path or not path.isprintable() or joined("", path) != path:
             message = f"{path!a} is not a path that can be approved"
             raise ApprovalRefusedError(message, remedy="name one file")
         status = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
@@ -132,33 +118,3 @@ class LocalHost:
             message = f"`{path}` is not a file of HEAD and never was"
             raise ApprovalRefusedError(message, remedy=remedy)
         return arrival
-
-
-def _counted(
-    path: RepoPath, blob: Blob | None, owners: tuple[str, ...], notes: Iterable[Note]
-) -> tuple[tuple[Approver, ...], tuple[str, ...]]:
-    """Return who approved these bytes, once each, and why other approvals do not count."""
-    if blob and not _approvable(blob):
-        return (), (f"the file has the mode {blob.mode}, and only {REGULAR} can be approved",)
-    logins = {owner[1:].casefold() for owner in owners if kind_of_owner(owner) == "user"}
-    unresolved = [owner for owner in owners if kind_of_owner(owner) != "user"]
-    counted: dict[str, Approver] = {}
-    refused: dict[str, None] = {}
-    for note in notes:
-        if note.path != path:
-            continue
-        login = note.login.casefold()
-        if note.blob != (blob.sha if blob else None):
-            refused[f"@{note.login} approved other bytes"] = None
-        elif login in logins:
-            counted.setdefault(login, Approver(note.login, note.at, note.source))
-        elif unresolved:
-            team = ", ".join(unresolved)
-            refused[f"@{note.login} may belong to {team}, which cannot be asked locally"] = None
-        else:
-            refused[f"@{note.login} is not an owner"] = None
-    return tuple(counted.values()), tuple(refused)
-
-
-def _approvable(blob: Blob | None) -> bool:
-    return blob is None or blob.mode == REGULAR

@@ -82,10 +82,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 7
     except AdmitError as error:
         return _say(error)
+    except RecursionError:
+        return _say(CannotRunError("the input is nested too deeply", remedy="flatten it"))
     except BrokenPipeError:
         # Whoever read the output went away: not a bug. Python must not complain at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        where = f"`{error.filename}`: " if error.filename else ""
+        said = f"{where}{error.strerror or error}"
+        return _say(CannotRunError(said, remedy="look at that path, its rights and its disk"))
     except Exception as error:  # noqa: BLE001 - the edge: a bug is one line and a file
         return _bug(error)
 

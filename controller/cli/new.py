@@ -35,6 +35,8 @@ def command(repo: Path, *, kind: str, id_: str, admission: str | None) -> int:
             )
     here = world(repo)
     file = Path(here.git.root) / _PLACES[kind].format(id=id_)
+    if not file.resolve().is_relative_to(Path(here.git.root).resolve()):
+        raise UsageError(f"`{file}` is outside the repository", remedy="make its folder a real one")
     expires = (here.now() + datetime.timedelta(days=90)).date().isoformat()
     template = (resources.files("controller.cli") / "templates" / kind).read_text("utf-8")
     text = template.replace("{{id}}", id_).replace("{{admission}}", admission or id_)

@@ -8,6 +8,7 @@ import click
 
 from controller.cli.output import Format, emit, reporting, world
 from controller.errors import UsageError
+from controller.report.safe import plain
 
 
 @click.command(
@@ -37,5 +38,6 @@ def command(
             remedy="say how many runs may be cancelled, and why",
         )
     if reason:
-        click.echo(f"brake on cancellations set to {max_cancels}: {reason.strip()}", err=True)
+        said = plain(reason.strip())
+        click.echo(f"brake on cancellations set to {max_cancels}: {said}", err=True)
     return emit(passes.reconcile(world(repo), max_cancels), form, verbose=verbose)

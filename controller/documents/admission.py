@@ -105,10 +105,8 @@ class Admission:
 
 def read_admission(path: RepoPath, blob: Blob) -> Admission | tuple[Problem, ...]:
     """Return what the file grants, or everything that is wrong with it. Nothing is raised."""
-    if blob.mode not in (REGULAR, EXECUTABLE):
-        message = f"the admission has the mode {blob.mode}, so that it is not a plain file"
-        remedy = "replace it by the file itself; a link can change what was approved"
-        return (Problem("not-a-file", Location(path), message, remedy),)
+    if (problem := mode_problem(path, blob.mode, "admission")) is not None:
+        return (problem,)
     parts = halves(blob.content or b"", path)
     if isinstance(parts, Problem):
         return (parts,)
@@ -123,6 +121,18 @@ def read_admission(path: RepoPath, blob: Blob) -> Admission | tuple[Problem, ...
         return by_place(problems)
     words = {title: _words(found or (), title) for title in SECTIONS}
     return _admission(document, blob.sha, words)
+
+
+def mode_problem(path: RepoPath, mode: str, what: str) -> Problem | None:
+    """Return why nobody can approve a document of that mode, or None. `what` is its name."""
+    if mode == REGULAR:
+        return None
+    message = f"the {what} has the mode {mode}, so that it is not a plain file"
+    remedy = "replace it by the file itself; a link can change what was approved"
+    if mode == EXECUTABLE:
+        message = f"the {what} is executable (mode {mode}), so that nobody can approve it"
+        remedy = f"run `chmod -x {path}`, or `git update-index --chmod=-x {path}`"
+    return Problem("not-a-file", Location(path), message, remedy)
 
 
 def _with_numbers(document: Document) -> Document:

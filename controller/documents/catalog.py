@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from controller.documents.admission import Admission, read_admission
+from controller.documents.admission import Admission, mode_problem, read_admission
 from controller.documents.characters import NOT_IN_YAML, named
 from controller.documents.manifest import Manifest, read_manifest
 from controller.documents.owners import PLACES, Owners, read_owners
@@ -19,7 +19,7 @@ from controller.documents.references import (
     missing_paths,
     payload_code,
 )
-from controller.documents.snapshot import EXECUTABLE, REGULAR, Blob, Snapshot
+from controller.documents.snapshot import REGULAR, Blob, Snapshot
 from controller.values import AdmissionId, BlobId, Location, Problem, RepoPath, by_place
 
 ADMISSIONS = "admissions/"
@@ -113,10 +113,8 @@ def _is_admission(path: str) -> bool:
 def _document(
     path: RepoPath, blob: Blob, parses: Parses | None
 ) -> Manifest | Admission | Policy | tuple[Problem, ...]:
-    if blob.mode not in (REGULAR, EXECUTABLE):
-        message = f"the file has the mode {blob.mode}, so that it is not a plain file"
-        remedy = "replace it by the file itself; a link can change what was approved"
-        return (Problem("not-a-file", Location(path), message, remedy),)
+    if (problem := mode_problem(path, blob.mode, "file")) is not None:
+        return (problem,)
     if _is_manifest(path):
         return _manifest(path, blob, parses)
     if blob.content is None:

@@ -1,7 +1,8 @@
 """Where front matter ends, and how much of a Markdown body a reader sees under each heading.
 
 Words count where CommonMark (with tables) shows them as prose. Code blocks, headings, images,
-the targets of links and raw HTML with all that it encloses show none that count.
+the targets of links, footnotes, formulas and raw HTML with all that it encloses show none that
+count.
 """
 
 from __future__ import annotations
@@ -29,6 +30,16 @@ _SPACELESS = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
+
+# A footnote's definition as GitHub has it: it may interrupt a paragraph, in any list or quotation.
+_NOTE = re.compile(r"^((?:[ \t>]|[-+*][ \t]|[0-9]{1,9}[.)][ \t])*)(?=\[\^[^\]\n]+\]:)", re.M)
+_NOTE_GOES_ON = re.compile(r"[ >]*(?: {4}|\t|\Z)")
+_MARK = "\u2063"
+"""Stands before each footnote while a body is read. No text has it: no reviewer would see it."""
+
+_SHOWN = frozenset({"text", "text_special", "code_inline"})
+_BREAKS = frozenset({"softbreak", "hardbreak"})
+_FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$\\]*\\[^$]*\$", re.DOTALL)
 
 # One tag by CommonMark's rule (spec 0.31, section 6.6), which is a well-formed one of HTML too.
 _TAG = re.compile(
@@ -119,8 +130,9 @@ def sections(
         remedy = "shorten it; link to long measurements"
         return None, (Problem("too-large", Location(path, first_line), message, remedy),)
     problems = unseen_characters(text, path, first_line, pattern=NOT_IN_PROSE)
-    reading = _Reading(first_line)
-    reading.blocks(_tokens(NOT_IN_PROSE.sub("", text)))
+    text = _NOTE.sub(rf"\1{_MARK}", NOT_IN_PROSE.sub("", text))
+    reading = _Reading(first_line, _note_lines(text))
+    reading.blocks(_tokens(text))
     if reading.left_open is not None:
         message = "the HTML that begins here is never closed, so that nothing after it counts"
         remedy = "write Markdown instead, or close each element as it was opened"
@@ -139,18 +151,49 @@ def count_words(text: str) -> int:
     return seen + spaceless // 2
 
 
+def _note_lines(text: str) -> frozenset[int]:
+    """Return the lines, from 0 on, that a footnote has below its first one after a blank line."""
+    found: set[int] = set()
+    inside = blank = False
+    for number, line in enumerate(text.split("\n")):
+        if _MARK in line:
+            inside = True
+        elif inside and _NOTE_GOES_ON.match(line):
+            found.add(number)
+        elif blank:
+            inside = False
+        blank = not line.strip(" >\t")
+    return frozenset(found)
+
+
+def _prose(shown: Iterable[Token]) -> str:
+    """Return the text of what is shown, as its source has it where a formula may be."""
+    pieces: list[str] = []
+    for token in shown:
+        text = token.content or " "
+        # Neither `\$` nor code begins or ends a formula; `\,` in one shows that it is one.
+        if token.info == "escape" and text != "$":
+            text = token.markup
+        elif token.info == "escape" or token.type == "code_inline":
+            text = text.replace("$", " ")
+        pieces.append(text)
+    return _FORMULA.sub(" ", "".join(pieces))
+
+
 def _tokens(text: str) -> list[Token]:
     from markdown_it import MarkdownIt
 
-    return MarkdownIt("commonmark").enable("table").parse(text)
+    return MarkdownIt("commonmark").enable("table").disable("text_join").parse(text)
 
 
 class _Reading:
     """One walk over the tokens of a body. It holds the headings so far and the HTML left open."""
 
-    def __init__(self, first_line: int) -> None:
+    def __init__(self, first_line: int, notes: frozenset[int]) -> None:
         self.found: list[Section] = []
         self._first_line = first_line
+        self._notes = notes
+        self._in_note = False
         self._text: list[str] = []
         self._open: list[_Element] = []
         self._line = first_line
@@ -166,6 +209,8 @@ class _Reading:
         for token in tokens:
             if token.map is not None:
                 self._line = self._first_line + token.map[0]
+            if token.type in ("paragraph_open", "heading_open", "table_open"):
+                self._in_note = self._line - self._first_line in self._notes
             if token.type == "html_block":
                 self._html(token.content, token.level)
             elif token.type == "heading_open":
@@ -174,12 +219,12 @@ class _Reading:
                 self._heading(heading, token)
                 heading = None
             elif token.type == "inline":
-                self._text += [*self._visible(token), " "]
+                self._text += [_prose(self._visible(token)), " "]
         self._end_section()
 
     def _heading(self, heading: Token, inline: Token) -> None:
         seen = not self._open
-        title = " ".join("".join(self._visible(inline)).split())
+        title = " ".join("".join(t.content or " " for t in self._visible(inline)).split())
         # One in a list or a quotation is no heading of the document's own.
         if seen and heading.level == 0:
             self._end_section()
@@ -192,19 +237,19 @@ class _Reading:
             last = self.found[-1]
             self.found[-1] = Section(last.title, last.level, last.line, words)
 
-    def _visible(self, inline: Token) -> list[str]:
+    def _visible(self, inline: Token) -> list[Token]:
         """Return the pieces of one paragraph, heading or cell that a reader sees as prose."""
-        pieces: list[str] = []
+        pieces: list[Token] = []
         address = False
         for child in inline.children or ():
+            self._in_note |= _MARK in f"{child.content}{child.attrGet('title')}"
             if child.type == "html_inline":
                 self._html(child.content, inline.level)
             elif child.markup == "autolink":
                 address = child.type == "link_open"
-            elif child.type in ("softbreak", "hardbreak"):
-                pieces.append(" ")
-            elif child.type in ("text", "code_inline") and not address and not self._open:
-                pieces.append(child.content)
+            else:
+                shown = child.type in _SHOWN and not (address or self._open or self._in_note)
+                pieces += [child] if shown or child.type in _BREAKS else []
         return pieces
 
     def _html(self, text: str, level: int) -> None:

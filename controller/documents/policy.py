@@ -8,10 +8,10 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, Literal
 
-from controller.documents.admission import day_problems
+from controller.documents.admission import day_problems, mode_problem
 from controller.documents.positions import located
 from controller.documents.shape import shape_problems
-from controller.documents.snapshot import EXECUTABLE, REGULAR, Blob
+from controller.documents.snapshot import Blob
 from controller.documents.yaml import Dialect, Document, read_yaml
 from controller.values import BlobId, Location, Problem, RepoPath, by_place
 
@@ -83,10 +83,8 @@ class Policy:
 
 def read_policy(blob: Blob) -> Policy | tuple[Problem, ...]:
     """Return what the file says, or everything that is wrong with it. Nothing is raised."""
-    if blob.mode not in (REGULAR, EXECUTABLE):
-        message = f"the policy has the mode {blob.mode}, so that it is not a plain file"
-        remedy = "replace it by the file itself; a link can change what was approved"
-        return (Problem("not-a-file", Location(POLICY), message, remedy),)
+    if (problem := mode_problem(POLICY, blob.mode, "policy")) is not None:
+        return (problem,)
     document = read_yaml(blob.content or b"", POLICY, _DIALECT)
     problems = [*document.problems, *shape_problems(document, "policy")]
     problems += _hold_problems(document)

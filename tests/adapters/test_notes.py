@@ -102,11 +102,28 @@ def test_owners_are_those_before_the_change_reached_main(repo: Scratch, host: Lo
 
 def test_owners_are_read_where_github_looks_first(repo: Scratch, host: LocalHost) -> None:
     repo.commit({"CODEOWNERS": "* @bob\n", "docs/CODEOWNERS": "* @eve\n"})
+    host.approve(path("CODEOWNERS"), "ada", NOON)
     assert known(host, JOB, repo.commit({"jobs/a.yml": "1"})).owners == ("@ada", "@Lin")
     repo.commit({OWNERS: None})
+    assert known(host, JOB, repo.commit({"jobs/a.yml": "1b"})).owners == ("@ada", "@Lin")
+    repo.commit({OWNERS: "* @ada\n"})
+    host.approve(path(OWNERS), "ada", NOON)
+    repo.commit({OWNERS: None})
+    host.approve(path(OWNERS), "ada", NOON)
     assert known(host, JOB, repo.commit({"jobs/a.yml": "2"})).owners == ("@bob",)
     repo.commit({"CODEOWNERS": None, "docs/CODEOWNERS": None})
+    host.approve(path("CODEOWNERS"), "bob", NOON)
+    host.approve(path("docs/CODEOWNERS"), "bob", NOON)
     assert known(host, JOB, repo.commit({"jobs/a.yml": "3"})).owners == ()
+
+
+def test_a_file_that_a_removal_uncovers_names_nobody_unless_it_was_approved(
+    repo: Scratch, host: LocalHost
+) -> None:
+    repo.commit({"CODEOWNERS": "* @mallory\n"})
+    repo.commit({OWNERS: None})
+    host.approve(path(OWNERS), "ada", NOON)
+    assert known(host, JOB, repo.commit({"jobs/a.yml": "1"})).owners == ("@ada", "@Lin")
 
 
 def test_one_login_counts_once_however_it_is_written(repo: Scratch, host: LocalHost) -> None:
@@ -208,7 +225,7 @@ def test_many_paths_are_answered_in_a_bounded_number_of_processes(
 
     monkeypatch.setattr(subprocess, "Popen", counted)
     found = host.approvals([*names, path("never")], at)
-    assert calls <= 14
+    assert calls <= 18
     approved = [n for n, a in found.items() if isinstance(a, Known) and a.value.approvers]
     assert approved == [names[3]]
     never = found[path("never")]

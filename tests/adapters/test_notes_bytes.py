@@ -8,6 +8,7 @@ import pytest
 
 from controller.adapters.notes import LocalHost
 from controller.adapters.notes_store import REF
+from controller.values import RepoPath
 from tests.adapters.notes_examples import JOB, LATER, OWNERS, known, line, logins, noted
 from tests.adapters.scratch import NOON, Scratch
 
@@ -118,6 +119,7 @@ def test_an_approval_made_twice_is_one(repo: Scratch, host: LocalHost) -> None:
 def test_approvals_made_at_once_all_survive(repo: Scratch, host: LocalHost) -> None:
     names = [f"user{n}" for n in range(4)]
     repo.commit({OWNERS: f"* {' '.join('@' + name for name in names)}\n"})
+    host.approve(RepoPath(OWNERS), "ada", NOON)
     commit = repo.commit({"jobs/a.yml": "1"})
     program = (
         "import sys; from datetime import datetime, UTC; from pathlib import Path\n"

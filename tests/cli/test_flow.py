@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
 
-from tests.cli.conftest import ADMISSION, Scratch
+from tests.cli.conftest import ADMISSION, POLICY, Scratch
 
 
 def in_days(days: int) -> str:
@@ -105,6 +107,67 @@ def test_the_number_of_approvals_cannot_be_lowered_by_fewer_than_it(proposed: Sc
     assert proposed.admit("plan") == 6, proposed.out
 
 
+def test_owners_whom_nobody_approved_name_nobody_even_when_they_are_taken_back(
+    scratch: Scratch,
+) -> None:
+    scratch.write(".github/CODEOWNERS", "* @mallory\n")
+    scratch.commit("own everything")
+    scratch.write("admissions/digits.md", ADMISSION.format(expires=in_days(30)))
+    scratch.job("digits", "sleep 60")
+    scratch.commit("admit digits")
+    scratch.approve("admissions/digits.md", "jobs/digits.yml", login="@mallory")
+    scratch.write(".github/CODEOWNERS", "* @ada @lin\n")
+    scratch.commit("give it back")
+    scratch.approve(".github/CODEOWNERS", login="@mallory")
+    assert scratch.admit("reconcile") == 4
+    scratch.approve(".github/CODEOWNERS", login="@lin")
+    assert scratch.admit("reconcile") == 4
+    assert "@mallory is not an owner" in scratch.said
+
+
+def test_such_owners_stop_no_run_either(merged: Scratch) -> None:
+    assert merged.admit("reconcile") == 0
+    merged.until("Running")
+    merged.write(".github/CODEOWNERS", "* @mallory\n")
+    merged.git("rm", "--quiet", "jobs/digits.yml")
+    merged.commit("own and withdraw")
+    merged.approve("jobs/digits.yml", login="@mallory")
+    assert merged.admit("reconcile") == 5
+    merged.until("Running")
+    merged.write(".github/CODEOWNERS", "* @ada @lin\n")
+    merged.commit("give it back")
+    merged.approve(".github/CODEOWNERS", "jobs/digits.yml")
+    assert merged.admit("reconcile") == 0
+    merged.until("Canceled")
+
+
+def test_a_second_root_cannot_take_the_place_of_the_trusted_one(merged: Scratch) -> None:
+    merged.git("switch", "--quiet", "--orphan", "evil")
+    merged.write(".github/CODEOWNERS", "* @mallory\n")
+    merged.commit("another root")
+    merged.git("merge", "--quiet", "-s", "ours", "--allow-unrelated-histories", "-m", "m", "main")
+    merged.write("admissions/policy.yml", POLICY)
+    merged.commit("the policy again")
+    merged.write("admissions/digits.md", ADMISSION.format(expires=in_days(30)))
+    merged.job("digits", "sleep 60")
+    merged.commit("admit digits")
+    merged.approve("admissions/digits.md", "jobs/digits.yml", login="@mallory")
+    merged.git("switch", "--quiet", "main")
+    merged.git("merge", "--quiet", "--ff-only", "evil")
+    assert merged.admit("reconcile") == 5
+    assert "2 root commits" in merged.said
+
+
+@pytest.mark.parametrize("name", ["main", "origin/main"])
+def test_a_tag_does_not_take_the_place_of_main(proposed: Scratch, name: str) -> None:
+    proposed.approve("admissions/digits.md", "jobs/digits.yml")
+    proposed.git("tag", name, "proposal")
+    proposed.git("switch", "--quiet", "--detach")
+    assert proposed.admit("reconcile") == 0
+    assert proposed.admit("status", "--format", "json") == 0
+    assert json.loads(proposed.out)["runs"] == []
+
+
 def test_an_approved_merge_starts_the_run_once(merged: Scratch) -> None:
     assert merged.admit("plan") == 6
     assert "submit" in merged.out
@@ -189,3 +252,13 @@ def stop(scratch: Scratch) -> None:
     scratch.approve(*[f"jobs/{name}" for name in names])
     scratch.admit("reconcile")
     scratch.until("Canceled")
+
+
+def test_two_passes_at_once_start_one_run_and_both_are_settled(merged: Scratch) -> None:
+    program = "import sys; from controller.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", program, "--repo", str(merged.root), "reconcile"]
+    both = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(2)]
+    assert [process.wait(timeout=60) for process in both] == [0, 0]
+    assert merged.admit("status", "--format", "json") == 0
+    assert len(json.loads(merged.out)["runs"]) == 1
+    stop(merged)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from controller.cli import COMMANDS, admit, main
+from controller.errors import UsageError
+from controller.wiring import world_from
 from tests.cli.conftest import Scratch
 
 FORBIDDEN = ("azure", "github", "mlflow", "torch", "requests", "asyncio", "importlib.metadata")
@@ -125,3 +128,61 @@ def test_a_template_passes_the_shape_check_but_not_unfilled(scratch: Scratch) ->
 def test_max_cancels_needs_a_reason(scratch: Scratch) -> None:
     assert scratch.admit("reconcile", "--max-cancels", "3") == 2
     assert "go together" in scratch.err
+
+
+@pytest.mark.parametrize(
+    "url", ["ada:pw@host:80/x", "https://x.example.com/?sig=" + "a" * 40, "https://ada@x.example"]
+)
+def test_a_url_that_jobs_must_not_see_is_refused(
+    scratch: Scratch, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setenv("ADMIT_RESULTS_URL", url)
+    scratch.git("commit", "--quiet", "--allow-empty", "--message", "x")
+    with pytest.raises(UsageError, match="`ADMIT_RESULTS_URL`"):
+        _ = world_from(os.environ, scratch.root).surroundings
+
+
+@pytest.mark.parametrize("out", ["/nonexistent/plan.json", "/dev/full"])
+def test_a_plan_that_cannot_be_written_is_no_bug(scratch: Scratch, out: str) -> None:
+    assert scratch.admit("plan", "--out", out) == 8
+    assert f"`{out}`" in scratch.err or "No space" in scratch.err
+
+
+def test_a_plan_that_nests_without_end_is_no_bug(scratch: Scratch) -> None:
+    scratch.write("plan.json", "[" * 100_000)
+    assert scratch.admit("apply", str(scratch.root / "plan.json")) == 2
+    assert "is not a plan that can be read" in scratch.err
+
+
+def test_a_commit_cannot_bring_the_state_along(
+    scratch: Scratch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ADMIT_STATE_DIR")
+    scratch.write(".admit/workspace.db", "")
+    scratch.git("add", "--force", ".admit")
+    scratch.commit("an empty account")
+    assert scratch.admit("reconcile") == 8
+    assert "can be overwritten by a commit" in scratch.err
+
+
+def test_an_empty_state_folder_is_the_default(
+    scratch: Scratch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ADMIT_STATE_DIR", "")
+    assert world_from(os.environ, scratch.root).state_dir == scratch.root / ".admit"
+
+
+def test_new_follows_no_link_out_of_the_repository(scratch: Scratch, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (scratch.root / "jobs").symlink_to(tmp_path / "elsewhere")
+    assert scratch.admit("new", "job", "x") == 2
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_reason_cannot_write_lines_of_its_own(scratch: Scratch) -> None:
+    scratch.admit("reconcile", "--max-cancels", "1", "--reason", "a\n::error::b")
+    assert "\n::error::" not in scratch.err
+
+
+def test_a_path_out_of_the_repository_cannot_be_approved(scratch: Scratch) -> None:
+    assert scratch.admit("approve", "../x", "--as", "@ada") == 2

@@ -88,6 +88,19 @@ EXAMPLES = [
         ),
     ),
     Example(
+        "a commit that says it is of the future, so that the days count from today",
+        admission_case(
+            admission=sound_admission(expires=date(2027, 5, 30)),
+            introductions={ADMISSION: introduction(at=NOW + timedelta(days=90))},
+        ),
+        unmet(
+            "grant-within-limits",
+            "181 days from 2026-11-30 to 2027-05-30, the policy allows 180",
+            in_admission(6),
+            "write `expires: 2027-05-29` or earlier",
+        ),
+    ),
+    Example(
         "the day it came to main is not known",
         admission_case(introductions={ADMISSION: unavailable("the clone is shallow")}),
         undecided(

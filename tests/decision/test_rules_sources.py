@@ -149,6 +149,16 @@ EXAMPLES = [
         ),
     ),
     Example(
+        "an output that is a data asset",
+        job_case(manifest=sound_manifest(outputs={"checkpoints": Output(path="azureml:claims:7")})),
+        unmet(
+            "no-asset-registration",
+            "output `checkpoints` would be written over a data asset that others may have pinned",
+            in_job(9),
+            "write `azureml://datastores/<name>/paths/<path>`",
+        ),
+    ),
+    Example(
         "no code but the image's",
         job_case(),
         met("code-contained", "no code beside what is in the image", in_job(1)),
@@ -312,3 +322,18 @@ def test_code_from_elsewhere_is_refused_under_either_policy(code: str) -> None:
 def test_local_data_outside_or_all_of_the_repository_is_refused(path: str) -> None:
     found = judged(local(path), "inputs-pinned")
     assert found.reason == "input `data` is no file or folder of this repository"
+
+
+@pytest.mark.parametrize(
+    ("path", "outcome"),
+    [
+        ("azureml:claims@latest", Outcome.UNMET),
+        (f"azureml:/{WORKSPACE}/data/claims/versions/7", Outcome.UNMET),
+        ("azureml://registries/acme/data/claims/versions/7", Outcome.UNMET),
+        ("azureml://datastores/training/paths/claims", Outcome.MET),
+        ("", Outcome.MET),
+    ],
+)
+def test_an_output_is_a_place_and_no_asset(path: str, outcome: Outcome) -> None:
+    case = job_case(manifest=sound_manifest(outputs={"checkpoints": Output(path=path)}))
+    assert judged(case, "no-asset-registration").outcome is outcome

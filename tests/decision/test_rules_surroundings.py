@@ -102,6 +102,26 @@ EXAMPLES = [
         ),
     ),
     Example(
+        "a token in the description",
+        job_case(manifest=sound_manifest(description=f"see {GITHUB}")),
+        unmet("no-plain-secret", "`description` contains a GitHub token", in_job(1), REPLACE),
+    ),
+    Example(
+        "a token in the name that people see",
+        job_case(manifest=sound_manifest(display_name=GITHUB)),
+        unmet("no-plain-secret", "`display_name` contains a GitHub token", in_job(1), REPLACE),
+    ),
+    Example(
+        "a token in the experiment's name",
+        job_case(manifest=sound_manifest(experiment_name=GITHUB)),
+        unmet("no-plain-secret", "`experiment_name` contains a GitHub token", in_job(4), REPLACE),
+    ),
+    Example(
+        "a token in a tag",
+        job_case(manifest=sound_manifest(tags={"hub": GITHUB})),
+        unmet("no-plain-secret", "tag `hub` contains a GitHub token", in_job(16), REPLACE),
+    ),
+    Example(
         "no docker arguments",
         job_case(),
         met("no-privileged-container", "no docker arguments", in_job(13)),

@@ -646,3 +646,11 @@ def test_no_edit_of_a_sound_file_raises(data: st.DataObject) -> None:
     found = read_admission(PATH, blob(text[:start] + new + text[end:]))
     if isinstance(found, tuple):
         assert all(problem.message and problem.remedy for problem in found)
+
+
+def test_an_executable_admission_is_refused() -> None:
+    found = read_admission(PATH, blob("x", "100755"))
+    assert isinstance(found, tuple)
+    assert [p.message for p in found] == [
+        "the admission is executable (mode 100755), so that nobody can approve it"
+    ]

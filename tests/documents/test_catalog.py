@@ -10,7 +10,7 @@ import pytest
 from controller.documents.catalog import Catalog, is_document, read_catalog
 from controller.documents.policy import POLICY
 from controller.documents.snapshot import Blob, Snapshot
-from controller.values import BlobId, RepoPath
+from controller.values import BlobId, Location, Problem, RepoPath
 
 WORDS = "because the measured run on one node misses the date by far, as the table shows in full. "
 ADMISSION = """\
@@ -184,8 +184,20 @@ def test_a_link_is_no_document(path: str, mode: str) -> None:
     assert f"mode {mode}" in messages(found, path)[0]
 
 
-def test_an_executable_manifest_is_a_plain_file() -> None:
-    assert list(catalog({"jobs/a.yml": blob(job(), "100755")}).manifests) == ["jobs/a.yml"]
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [("jobs/a.yml", job()), ("admissions/a.md", ADMISSION.format(id="a")), (POLICY, POLICY_TEXT)],
+)
+def test_an_executable_document_is_refused_because_nobody_can_approve_it(
+    path: str, text: str
+) -> None:
+    (problem,) = catalog({path: blob(text, "100755")}).broken[RepoPath(path)]
+    assert problem == Problem(
+        "not-a-file",
+        Location(RepoPath(path)),
+        "the file is executable (mode 100755), so that nobody can approve it",
+        f"run `chmod -x {path}`, or `git update-index --chmod=-x {path}`",
+    )
 
 
 @pytest.mark.parametrize("path", ["jobs/a.yml", "admissions/a.md", POLICY])

@@ -127,13 +127,38 @@ SEEN = [
     ("| a | b |\n|---|---|\n| one | two |", 4),
     ("*one* **two** `three`", 3),
     ('[one two](https://example.com/a-b-c "a title")', 2),
-    ("one[^1]\n\n[^1]: two three", 4),
+    ("one[^1]\n\n[^1]: no no", 1),
+    ("one\n[^1]: no no\nno", 1),
+    ("[^1]: no no\n\none two", 2),
+    ("[^1]: no no\n- one two", 2),
+    ("3,932.40 $ and 12 $", 3),
+    ("costs \\$5 or \\$6 \\* 2", 5),
+    ("one $\\text{no no}$ two", 2),
+    ("3 $ then $\\text{no no}$ one", 3),
+    ("one $$no no$$ two", 2),
+    ("3 $ or \\$5 and 4 $", 5),
+    ("one<i>\n</i>two", 2),
+    ("one `$A` \\* `$B`", 3),
     ("### three\n\none", 1),
     ("&lt;one two&gt;", 2),
     ("1 < 2 and <3 a>", 5),
 ]
 
 UNSEEN = [
+    "[^1]: one two",
+    "[^1]: one\ntwo three",
+    "[^1]: one\n\n    two three",
+    "> - [^a-b]: one two",
+    "- -\n[^1]: one\n\n    two\n\n    - three",
+    "- -\n[^1]: one\n    two\nthree\n\n    four",
+    "<b>\n[^1]: one</b> two",
+    '[](u "\n[^1]: one") two',
+    "[^1]: one | two\n---|---\nthree | four",
+    "$$\none two\n$$",
+    "$\\text{one *two* three}$",
+    "$one\\, two\nthree$",
+    "\\\\$\\text{one two}$",
+    "$`\\text{one two}`$",
     "<!-- one two -->",
     "<!--\none\n\ntwo\n-->",
     "<!-- one",
@@ -298,7 +323,24 @@ def test_a_body_beyond_the_bound_is_refused() -> None:
 
 SLOW = ["[", "[a](", "![", "![[]()", "*a ", "**x", "_a __a ", ">", "> ", "- ", "`", "<", "<!--"]
 SLOW += ['<a b="', "<div a='", "<![CDATA[", "&a", "[a]: b\n", "a\n", "|a|\n|-|\n", "</a ", "[a ]"]
-SLOW += ["<a>", "<!-", "<a b=c ", "a <b>\n", "<div>\n\n", "[](<a", "`a``b", "字", "#" + " ", "--!"]
+SLOW += [
+    "<a>",
+    "<!-",
+    "[^a]: b\n",
+    "[^",
+    "$",
+    "$\\a ",
+    "$$a",
+    "> 1. ",
+    "<a b=c ",
+    "a <b>\n",
+    "<div>\n\n",
+    "[](<a",
+    "`a``b",
+    "字",
+    "#" + " ",
+    "--!",
+]
 
 
 @pytest.mark.parametrize("piece", SLOW)
@@ -341,6 +383,9 @@ PIECES += [
     "](x)",
     "\t",
     "---\n",
+    "[^a]: ",
+    "$\\b",
+    "    ",
 ]
 
 

@@ -355,3 +355,11 @@ def test_no_edit_of_a_sound_file_raises(data: st.DataObject) -> None:
     found = read_policy(blob(TEXT[:start] + new + TEXT[end:]))
     if isinstance(found, tuple):
         assert all(problem.message and problem.remedy for problem in found)
+
+
+def test_an_executable_policy_is_refused() -> None:
+    found = read_policy(blob(TEXT, "100755"))
+    assert isinstance(found, tuple)
+    assert [p.message for p in found] == [
+        "the policy is executable (mode 100755), so that nobody can approve it"
+    ]

@@ -59,15 +59,19 @@ def _excess(case: AdmissionCase) -> Iterator[tuple[str, str]]:
 
 
 def _introduced(case: AdmissionCase) -> date | Unavailable:
-    """Return the UTC day of the introducing commit; today while it is only proposed."""
+    """Return the UTC day of the introducing commit; today while it is only proposed.
+
+    Whoever commits writes the day of it: one in the future counts as today.
+    """
+    today = case.evidence.asked_at.astimezone(UTC).date()
     answer = case.evidence.introductions.get(case.admission.path)
     match answer:
         case None:
-            return case.evidence.asked_at.astimezone(UTC).date()
+            return today
         case Unavailable():
             return answer
         case _:
-            return answer.value.at.astimezone(UTC).date()
+            return min(today, answer.value.at.astimezone(UTC).date())
 
 
 def timeout_set(case: JobCase) -> Finding | Met:

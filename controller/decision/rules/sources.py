@@ -85,7 +85,7 @@ def _unversioned(case: JobCase, path: str) -> str:
 
 
 def no_asset_registration(case: JobCase) -> Finding | Met:
-    """No output has a name: a name registers a data asset, which nobody admitted."""
+    """No output registers a data asset by a name, or is written over one that others pinned."""
     manifest = case.manifest
     for key, output in manifest.spec.outputs.items():
         if output.name or output.version:
@@ -93,7 +93,19 @@ def no_asset_registration(case: JobCase) -> Finding | Met:
             reason = f"output `{key}` would register a data asset when the job ends"
             remedy = "remove its `name` and `version`; a `path` keeps the files"
             return unmet("no-asset-registration", reason, where, remedy)
+        if _names_an_asset(output.path):
+            where = manifest.locate(f"/outputs/{key}/path")
+            reason = (
+                f"output `{key}` would be written over a data asset that others may have pinned"
+            )
+            remedy = "write `azureml://datastores/<name>/paths/<path>`"
+            return unmet("no-asset-registration", reason, where, remedy)
     return Met("no-asset-registration", "no output registers an asset", manifest, "/outputs")
+
+
+def _names_an_asset(path: str) -> bool:
+    short = path.startswith("azureml:") and not path.startswith("azureml://")
+    return short or _ASSET.fullmatch(path) is not None
 
 
 def code_contained(case: JobCase) -> Finding | Met:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from controller.decision.verdict import Finding, JobCase, Met, unmet
-from controller.documents.kinds.command import CommandJob, DataInput
+from controller.documents.kinds.command import DataInput
+from controller.documents.manifest import Manifest
 from controller.values import Location
 
 _RESERVED = ("MLFLOW_", "AZUREML_", "ADMIT_")
@@ -69,11 +70,12 @@ def no_plain_secret(case: JobCase) -> Finding | Met:
         if value and _is_secret(name, value):
             reason = f"`{name}` is named like a secret and its value is written here"
             return _secret(reason, _variable(case, name))
-    texts = _texts(job)
+    texts = _texts(case.manifest)
     # Most jobs have no such text: one look at all of it, and another at each only if there is.
-    suspects = texts if _looks_like("\n".join([text for *_, text in texts])) else []
+    suspected = looks_like_a_secret("\n".join([text for *_, text in texts]))
+    suspects = texts if suspected else []
     for word, field, key, part, text in suspects:
-        if kind := _looks_like(text):
+        if kind := looks_like_a_secret(text):
             where = case.manifest.locate(f"{field}/{_escaped(key)}{part}")
             return _secret(f"{word}`{key}` contains {kind}", where)
     reason = "nothing looks like a secret"
@@ -96,9 +98,17 @@ def _is_secret(name: str, value: str) -> bool:
     return not (word[2] and _COUNT.fullmatch(value))
 
 
-def _texts(job: CommandJob) -> list[tuple[str, str, str, str, str]]:
-    """Return every text that reaches the job, after what its message and its place begin with."""
-    texts = [("", "", "command", "", job.command)]
+def _texts(manifest: Manifest) -> list[tuple[str, str, str, str, str]]:
+    """Return every text that is sent, after what its message and its place begin with."""
+    job = manifest.spec
+    texts = [
+        ("", "", "command", "", job.command),
+        ("", "", "description", "", manifest.description),
+        ("", "", "display_name", "", manifest.display_name),
+        ("", "", "experiment_name", "", job.experiment_name),
+    ]
+    for name, value in manifest.tags.items():
+        texts.append(("tag ", "/tags", name, "", value))
     for name, value in job.environment_variables.items():
         texts.append(("", "/environment_variables", name, "", value))
     for key, source in job.inputs.items():
@@ -111,7 +121,8 @@ def _texts(job: CommandJob) -> list[tuple[str, str, str, str, str]]:
     return texts
 
 
-def _looks_like(text: str) -> str:
+def looks_like_a_secret(text: str) -> str:
+    """Return what kind of secret `text` contains, such as "a GitHub token"; '' if it has none."""
     for mark, pattern, kind in _FORMATS:
         if mark in text and pattern.search(text):
             return kind
