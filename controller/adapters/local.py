@@ -74,12 +74,12 @@ class LocalWorkspace:
         """Return one run as it is now; None when there is none of that name."""
         self._make_folder()
         row = self._store.row(run)
-        return None if row is None else _observed(self._seen(row))
+        return None if row is None else self._told(row)
 
     def runs(self) -> tuple[ObservedRun, ...]:
         """Return every run, by name."""
         self._make_folder()
-        return tuple(_observed(self._seen(row)) for row in self._store.rows())
+        return tuple(self._told(row) for row in self._store.rows())
 
     def submit(self, request: RunRequest) -> None:
         """Start a run under its name; one of that name and payload is success already.
@@ -87,6 +87,7 @@ class LocalWorkspace:
         Raises NameTakenError for another payload, CannotLaunchError for what does not run here.
         """
         launch = launch_of(request, self._places, self.id, self._grace)
+        self._make_run_folders(request.run)
         self._insert(request, launch)
         row = self._store.row(request.run)
         if row is not None and row.state == NOT_STARTED:
@@ -142,11 +143,19 @@ class LocalWorkspace:
             )
             raise NameTakenError(message, remedy="use a different name, or change `tags.rerun`")
 
+    def _make_run_folders(self, run: RunName) -> None:
+        """Before the run is recorded: what cannot be started must not be remembered as run."""
+        try:
+            make_private(self._places.work(run))
+            make_private(self._places.supervisor_log(run).parent)
+        except OSError as error:
+            message = f"the folder of `{run}` cannot be made: {error.strerror}"
+            remedy = f"look at `{error.filename}`, then submit again"
+            raise ActionFailedError(message, remedy=remedy) from error
+
     def _start(self, run: RunName) -> None:
         """Start a supervisor. One that comes second finds the run claimed, and leaves."""
-        make_private(self._places.work(run))
         log = self._places.supervisor_log(run)
-        make_private(log.parent)
         package = Path(next(iter(controller.__path__))).parent
         # -S: a supervisor needs no installed package, and starts twice as fast without.
         command = (sys.executable, "-S", "-P", "-m", "controller.adapters.local_run")
@@ -165,6 +174,14 @@ class LocalWorkspace:
         except (OSError, subprocess.SubprocessError) as error:
             message = f"the supervisor of `{run}` could not be started: {error}"
             raise ActionFailedError(message, remedy=f"see `{log}`, then submit again") from error
+
+    def _told(self, row: Row) -> ObservedRun:
+        try:
+            return _observed(self._seen(row))
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            message = f"what the local workspace remembers of `{row.run}` is damaged"
+            remedy = f"look at its row in `{self._places.state_dir}/workspace.db`"
+            raise UnavailableError(message, remedy=remedy) from error
 
     def _seen(self, row: Row) -> Row:
         """Return a run as it is, after ending it if nobody watches over it any more."""
@@ -204,18 +221,30 @@ def _no_such(run: RunName) -> NoSuchRunError:
     return NoSuchRunError(f"there is no run `{run}`", remedy="`admit status` lists the runs")
 
 
+def _instant(text: str | None) -> datetime | None:
+    """Return a time with its zone. Raises ValueError for one without."""
+    at = datetime.fromisoformat(text) if text else None
+    if at is not None and at.tzinfo is None:
+        raise ValueError(f"{text!r} has no time zone")
+    return at
+
+
 def _observed(row: Row) -> ObservedRun:
     launch = Launch.from_json(row.launch)
+    created, tags = _instant(row.created_at), json.loads(row.tags)
+    state: object = row.state  # SQLite keeps whatever was put there
+    if created is None or not isinstance(state, str) or not isinstance(tags, dict):
+        raise ValueError(row.run)
     return ObservedRun(
         run=row.run,
         state=row.state,
         fingerprint=row.fingerprint,
-        tags=json.loads(row.tags),
+        tags=tags,
         nodes=launch.nodes,
         timeout=launch.timeout,
-        created_at=datetime.fromisoformat(row.created_at),
-        started_at=datetime.fromisoformat(row.started_at) if row.started_at else None,
-        ended_at=datetime.fromisoformat(row.ended_at) if row.ended_at else None,
+        created_at=created,
+        started_at=_instant(row.started_at),
+        ended_at=_instant(row.ended_at),
         reason=row.reason if row.state in OVER_STATES or row.state == CANCEL_REQUESTED else "",
         display_name=row.display_name,
         description=row.description,

@@ -96,6 +96,9 @@ def _output(places: Places, run: str, name: str, value: Output) -> Place:
     if not value.path:
         return Place(name, value.type, str(places.output(run, name)), "")
     written = value.path.replace("${{name}}", run)
+    if _ASSET.match(written):
+        message = f"output `{name}`: `{written}` is a data asset, which others have pinned"
+        raise _refused(message, "write `azureml://datastores/<name>/paths/<path>`")
     return Place(name, value.type, str(_local(places, f"output `{name}`", written)), value.path)
 
 

@@ -69,7 +69,9 @@ def _supervise(store: Store, places: Places, run: str) -> None:
     leaders: list[Process] = []
     ending = Ending("Failed", "its supervisor was interrupted")
     try:
-        ranks = _started(launch, places, lambda pid: _noted(store, run, pid, leaders))
+        command = prepared(launch, make_private)
+        store.launching(run, datetime.now(UTC))
+        ranks = _started(launch, places, command, lambda pid: _noted(store, run, pid, leaders))
         store.running(run, datetime.now(UTC))
         ending = _watched(ranks, launch, lambda: _asked(store, run, told))
     except MissingDataError as error:
@@ -96,10 +98,9 @@ def say(message: str) -> None:
 
 
 def _started(
-    launch: Launch, places: Places, note: Callable[[int], None]
+    launch: Launch, places: Places, command: str, note: Callable[[int], None]
 ) -> list[subprocess.Popen[bytes]]:
     """Start every rank, each with its log and at the head of its own process group."""
-    command = prepared(launch, make_private)
     port = free_port() if launch.distributed else 0
     ranks = []
     with ExitStack() as stack:

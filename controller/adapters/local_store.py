@@ -97,7 +97,13 @@ class Store:
     def id(self) -> str:
         """What tells this workspace from any other."""
         with self._open() as db:
-            return str(db.execute("SELECT id FROM workspace").fetchone()[0])
+            found = db.execute("SELECT id FROM workspace").fetchone()
+        if found is None:
+            raise UnavailableError(
+                f"`{self._file}` is damaged: the workspace has lost its id",
+                remedy="move the file away; what it remembers is lost",
+            )
+        return str(found[0])
 
     def insert(self, row: Row) -> bool:
         """Add a run that is not there; False when one of its name is."""
@@ -128,11 +134,16 @@ class Store:
             )
             return done.rowcount == 1
 
+    def launching(self, run: str, at: datetime) -> None:
+        """Say that from now on processes of the run may exist: it is charged from here."""
+        with self._open() as db:
+            db.execute("UPDATE runs SET started_at = ? WHERE run = ?", (at.isoformat(), run))
+
     def running(self, run: str, at: datetime) -> None:
         """Say that all ranks run. A cancellation that was asked for meanwhile stays."""
         with self._open() as db:
             db.execute(
-                "UPDATE runs SET started_at = ?,"
+                "UPDATE runs SET started_at = COALESCE(started_at, ?),"
                 " state = CASE state WHEN ? THEN ? ELSE state END WHERE run = ?",
                 (at.isoformat(), STARTING, RUNNING, run),
             )
@@ -148,13 +159,16 @@ class Store:
     def finish(
         self, run: str, state: str, reason: str, at: datetime, come_from: Sequence[str]
     ) -> bool:
-        """End a run that is in one of the states `come_from`; False when it is not."""
+        """End a run that is in one of the states `come_from`; False when it is not.
+
+        One of which nothing was ever launched took no time: it started when it ended.
+        """
         marks = ", ".join("?" * len(come_from))
         with self._open() as db:
             done = db.execute(
-                "UPDATE runs SET state = ?, reason = ?, ended_at = ?"  # noqa: S608
-                f" WHERE run = ? AND state IN ({marks})",
-                (state, reason, at.isoformat(), run, *come_from),
+                "UPDATE runs SET state = ?, reason = ?, ended_at = ?,"  # noqa: S608
+                f" started_at = COALESCE(started_at, ?) WHERE run = ? AND state IN ({marks})",
+                (state, reason, at.isoformat(), at.isoformat(), run, *come_from),
             )
             return done.rowcount == 1
 

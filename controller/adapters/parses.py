@@ -97,8 +97,8 @@ class FileParses:
         if self._lines is None:
             try:
                 self._shapes, self._lines = _stored(self._git.private_path(NAME))
-            except (OSError, AdmitError, ValueError):
-                self._lines = {}
+            except (OSError, AdmitError, ValueError, RecursionError):
+                self._shapes, self._lines = [], {}
         return self._lines
 
 
@@ -124,7 +124,10 @@ def _stored(file: Path) -> tuple[list[list[str]], dict[BlobId, bytes]]:
         return [], {}
     first, *rest = body.split(b"\n")
     pairs = (line.split(b"\t", 1) for line in rest if line)
-    return json.loads(first), {BlobId(blob.decode("ascii")): line for blob, line in pairs}
+    shapes = json.loads(first)
+    if not isinstance(shapes, list) or not all(isinstance(shape, list) for shape in shapes):
+        return [], {}
+    return shapes, {BlobId(blob.decode("ascii")): line for blob, line in pairs}
 
 
 def _header(body: bytes) -> bytes:

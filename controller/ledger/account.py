@@ -43,12 +43,9 @@ def gpu_hours_used(
 ) -> float:
     """Return what a run that is over came to, by its workspace's own times (UTC).
 
-    The whole reservation where the workspace cannot say when the run ended; nothing for one
-    that ended without ever having started.
+    The whole reservation where the workspace cannot say when the run started or ended.
     """
-    if ended_at is None:
+    if started_at is None or ended_at is None:
         return record.reserved
-    if started_at is None:
-        return 0.0
     hours = max(0.0, (ended_at - started_at).total_seconds()) / 3600
     return hours * record.nodes * record.gpus_per_node

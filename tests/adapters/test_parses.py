@@ -10,7 +10,7 @@ import pytest
 from controller import documents
 from controller.adapters import parses as module
 from controller.adapters.git import Git
-from controller.adapters.parses import NAME, FileParses
+from controller.adapters.parses import NAME, FileParses, _header
 from controller.documents.catalog import is_document, read_catalog
 from controller.documents.manifest import Manifest, read_manifest
 from controller.documents.snapshot import Blob
@@ -213,3 +213,12 @@ def test_outside_a_repository_nothing_is_remembered(tmp_path: Path) -> None:
     parses = FileParses(Git(tmp_path))
     assert "0" * 40 not in parses
     assert parses.save()
+
+
+@pytest.mark.parametrize("first", ["[" * 100_000, "null", "5", "[1]", "[null]"])
+def test_a_first_line_that_lists_no_pointers_is_nothing(repo: Scratch, first: str) -> None:
+    file = repo.adapter.private_path(NAME)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    body = first.encode() + b"\n" + b"0" * 40 + b"\t[0,[],{}]\n"
+    file.write_bytes(_header(body) + body)
+    assert BlobId("0" * 40) not in FileParses(repo.adapter)

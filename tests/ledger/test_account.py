@@ -48,7 +48,7 @@ def test_more_may_be_committed_than_was_granted() -> None:
     [
         (EARLIER, NOW, 32.0),
         (EARLIER, EARLIER + HOUR / 2, 8.0),
-        (None, NOW, 0.0),
+        (None, NOW, 960),
         (EARLIER, None, 960),
         (None, None, 960),
         (NOW, EARLIER, 0.0),
@@ -56,7 +56,7 @@ def test_more_may_be_committed_than_was_granted() -> None:
     ids=[
         "two hours on sixteen GPUs",
         "half an hour",
-        "it ended without having started",
+        "it does not say when it started",
         "it does not say when it ended",
         "it says nothing",
         "it ended before it started",
