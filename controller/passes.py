@@ -195,6 +195,9 @@ def problems_of(catalog: Catalog) -> tuple[Problem, ...]:
         found.extend(catalog.owners.problems)
     if catalog.policy is None and POLICY not in catalog.broken:
         message = "there is no policy, so nothing can be admitted"
-        remedy = "write it; `admissions/README.md` shows one"
+        remedy = (
+            "write it: `version: 1`, `approvals`, `limits`, `kinds`, `registries`, `code`, "
+            "`baseline`, `compute`, `hold`; an example comes with admit's own repository"
+        )
         found.append(Problem("missing-policy", Location(POLICY), message, remedy))
     return tuple(found)

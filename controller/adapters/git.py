@@ -56,10 +56,15 @@ class Git:
 
     def default_base(self) -> CommitId:
         """Return the end of the main line: `origin/main` where there is one, else `main`."""
-        try:
-            return self.resolve(ORIGIN)
-        except UnknownRevisionError:
-            return self.resolve(MAIN)
+        for name in (ORIGIN, MAIN):
+            try:
+                return self.resolve(name)
+            except UnknownRevisionError:
+                continue
+        raise UnknownRevisionError(
+            f"`{self.root}` has neither `origin/main` nor `main`",
+            remedy="commit to `main` first, or name a revision with `--base` or `--at`",
+        )
 
     def merge_base(self, one: str, other: str) -> CommitId | None:
         """Return the commit from which both have come; None when they share no history."""

@@ -76,7 +76,7 @@ def test_a_folder_below_the_root_stands_for_the_whole_repository(repo: Scratch) 
 
 
 def test_the_main_line_is_the_remote_one_where_there_is_one(repo: Scratch) -> None:
-    with pytest.raises(UnknownRevisionError, match="`refs/heads/main` names no commit"):
+    with pytest.raises(UnknownRevisionError, match="neither `origin/main` nor `main`"):
         repo.adapter.default_base()
     repo.commit({"a": "1"})
     assert repo.adapter.default_base() == repo.adapter.resolve("main")
