@@ -112,11 +112,13 @@ def test_after_a_boot_the_same_number_is_another_process(local: Local) -> None:
     local.workspace.submit(request(command=FOREVER))
     local.started()
     real = local.supervisor()
+    os.kill(real.pid, signal.SIGSTOP)  # it would see its rank end, and say so first
     with sqlite3.connect(local.state / "workspace.db") as db:
         db.execute("UPDATE runs SET pid = ?, pid_started = 'before the boot'", (os.getpid(),))
         db.execute("UPDATE ranks SET pid = ?, pid_started = 'before the boot'", (os.getpid(),))
     assert local.seen().reason == "its supervisor was lost"
     assert identified(os.getpid()) is not None
+    os.kill(real.pid, signal.SIGKILL)
     eventually(lambda: not alive(real))
 
 

@@ -128,8 +128,14 @@ class TestBothAreThere:
         settle = Settle(OLD_RUN, 8.0, f"{state}, no attempt left")
         assert planned(GRANT, OLD, ran={RAN: over}).actions == (settle,)
 
-    def test_over_and_never_started__settle_at_nothing(self) -> None:
+    def test_over_and_it_does_not_say_since_when__settle_at_the_whole_reservation(self) -> None:
         over = seen(RAN, "Canceled", started_at=None, ended_at=NOW)
+        (settle,) = planned(GRANT, OLD, ran={RAN: over}).actions
+        assert isinstance(settle, Settle)
+        assert settle.gpu_hours == RAN.reserved
+
+    def test_over_and_ended_as_it_started__settle_at_nothing(self) -> None:
+        over = seen(RAN, "Canceled", started_at=NOW, ended_at=NOW)
         (settle,) = planned(GRANT, OLD, ran={RAN: over}).actions
         assert settle == Settle(OLD_RUN, 0.0, "Canceled, no attempt left")
         assert described(settle)["gpu_hours"] == 0.0
