@@ -5,7 +5,7 @@ The image is recorded, not pulled. Below the state folder, all of it private (07
     workspace.db                 one row a run (SQLite)
     data/<name>/<version>/       data assets: `azureml:<name>:<version>`
     datastores/<name>/<path>     `azureml://datastores/<name>/paths/<path>`
-    runs/<run>/work/             the working directory of all ranks
+    runs/<run>/work              the working directory of all ranks
     runs/<run>/logs/             rank-<n>.txt, and supervisor.txt
     runs/<run>/outputs/<name>/   outputs that have no path of their own
     runs/<run>/record.json       the admission record, as submitted
