@@ -138,7 +138,8 @@ def _done(command: str, world: World, seen: View) -> Report:
         )
 
     receipts = tuple(apply(seen.plan, request, world.workspace))
-    return replace(_report(command, seen), receipts=receipts)
+    budgets = balances_of(seen.catalog, records_of(world.workspace.runs()))
+    return replace(_report(command, seen), receipts=receipts, budgets=budgets)
 
 
 def drift(world: World) -> Report:

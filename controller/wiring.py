@@ -114,7 +114,7 @@ class World:
         value = self.environ.get(variable, "")
         if value not in known:
             said = f"`{variable}` is `{value}`" if value else f"`{variable}` is not set"
-            raise UsageError(said, remedy=f"set it to one of: {', '.join(sorted(known))}")
+            raise UsageError(said, remedy=f"set `{variable}=local`")
         return value
 
     def _url(self, variable: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from controller.cli.output import world
+from controller.documents.snapshot import joined
 from controller.values import RepoPath
 
 
@@ -25,6 +26,7 @@ def command(repo: Path, *, path: str, login: str) -> int:
     repository can make one: it is as trustworthy as that, and never counts for Azure ML.
     """
     here = world(repo)
+    path = joined("", path) or path  # `./admissions/x.md` is the file that it looks like
     made = here.host.approve(RepoPath(path), login, here.now())
     what = f"bytes {made.blob[:12]}" if made.blob else "its removal"
     click.echo(f"approved `{path}` as {login}: {what}, brought by commit {made.commit[:12]}")

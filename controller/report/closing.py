@@ -63,6 +63,8 @@ def _settled(report: Report) -> Iterator[str]:
         yield f"{counted(len(waiting), 'change')} would follow"
     if report.receipts:
         yield f"{counted(len(report.receipts), 'action')} done"
+    elif report.command == "check" and seen and not actions:
+        yield "no rule is against it"
     elif not waiting and not report.runs:
         yield "nothing to do"
 

@@ -45,6 +45,7 @@ def render(report: Report, *, colour: bool, width: int, verbose: bool = False) -
     sections = (
         _problems(page, report),
         *(_verdict(page, subject, verbose=verbose) for subject in _listed(judged, verbose=verbose)),
+        _starts(page, report, judged),
         _notes(page, judged, verbose=verbose),
         _plan(page, report, judged, verbose=verbose),
         _receipts(page, report),
@@ -116,6 +117,20 @@ def _rule(finding: Found) -> list[Span]:
     return [(style, f"  {mark} {finding.rule}  ")]
 
 
+def _starts(page: Page, report: Report, judged: Standings) -> Iterator[str]:
+    """What merging a proposal would start, as far as nothing is against it."""
+    if report.command != "check":
+        return
+    ready = [j.verdict for j in judged.counting if j.standing is Outcome.MET and j.verdict.cost]
+    for verdict in ready[:_NAMED]:
+        if verdict.cost is not None:
+            hours, price = words.hours(verdict.cost.gpu_hours), words.money(verdict.cost)
+            text = f"merging this would start {verdict.run}: {hours} GPU hours, {price} at most"
+            yield from page.row([(DIM, "· ")], text)
+    if len(ready) > _NAMED:
+        yield page.line((DIM, "· "), (PLAIN, f"and {len(ready) - _NAMED:,} more"))
+
+
 def _notes(page: Page, judged: Standings, *, verbose: bool) -> Iterator[str]:
     """What a reader may want to know of the subjects that have no section of their own."""
     met = judged.number(Outcome.MET)
@@ -184,6 +199,9 @@ def _runs(page: Page, report: Report) -> Iterator[str]:
     yield page.line((BOLD, "runs"))
     head = ("run", "state", "nodes × GPUs", "GPU hours", "since (UTC)")
     yield from page.table(head, rows, right={2, 3})
+    for line in sorted(report.runs, key=lambda line: line.run):
+        if line.observed is not None and line.observed.reason:
+            yield from page.row([(DIM, f"  {line.run}: ")], line.observed.reason)
 
 
 def _budgets(page: Page, report: Report) -> Iterator[str]:

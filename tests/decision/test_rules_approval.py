@@ -96,7 +96,8 @@ EXAMPLES = [
             RULE,
             "0 of 1 owner approvals of these bytes; CODEOWNERS named nobody who could approve it",
             Location(JOB),
-            f"name an owner of `{JOB}` in CODEOWNERS, in a pull request of its own",
+            f"name an owner of `{JOB}` in CODEOWNERS, and have that approved; the first CODEOWNERS "
+            "counts only in the first commit of main",
         ),
     ),
     Example(

@@ -47,7 +47,7 @@ EXAMPLES = [
     Example(
         "the deadline is missed, and the measured rate says the same",
         admission_case(),
-        met(RULE, f"{SLOW}; run `{RUN}` needs 410.0 h {RATE}", in_admission(20)),
+        met(RULE, f"{SLOW}; run `{RUN}` needs 410 h {RATE}", in_admission(20)),
     ),
     Example(
         "the baseline meets the deadline, which needs no measured run",
@@ -64,10 +64,10 @@ EXAMPLES = [
         claiming(too_slow(), measured(samples_per_second=25)),
         unmet(
             RULE,
-            f"410 h are claimed, but run `{RUN}` needs 205.0 h (1.845e+07 samples at 25 a "
+            f"410 h are claimed, but run `{RUN}` needs 205 h (1.845e+07 samples at 25 a "
             "second): more than 10 % apart",
             in_admission(20),
-            "write `hours: 205.0`, or cite the run you mean",
+            "write `hours: 205`, or cite the run you mean",
         ),
     ),
     Example(

@@ -59,12 +59,21 @@ def last(report: Report) -> str:
     return shown(report).splitlines()[-1]
 
 
-def test_nothing_but_the_closing_line_when_all_is_well() -> None:
-    assert shown(all_good()) == "settled: 3 jobs and 2 admissions judged, nothing to do\n"
+START = (
+    "· merging this would start bert-pretrain-1f2e3d4c5b6a: 960 GPU hours, 3,932.40 USD at most\n"
+)
 
 
-def test_ten_thousand_met_subjects_are_one_line() -> None:
-    assert shown(many(10_000)) == "settled: 10,000 jobs judged, nothing to do\n"
+def test_nothing_but_what_would_start_and_the_closing_line_when_all_is_well() -> None:
+    assert shown(all_good(), width=100) == (
+        START * 3 + "\nsettled: 3 jobs and 2 admissions judged, no rule is against it\n"
+    )
+
+
+def test_of_ten_thousand_met_subjects_three_are_named() -> None:
+    assert shown(many(10_000), width=100) == (
+        START * 3 + "· and 9,997 more\n\nsettled: 10,000 jobs judged, no rule is against it\n"
+    )
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -82,7 +91,7 @@ def seconds(work: Callable[[], object]) -> float:
         (Report("check", NOW), "settled: nothing to do"),
         (replace(all_good(), plan=plan_of(Keep(RUN, "Running"))),
          "settled: 3 jobs and 2 admissions judged, 1 run kept, nothing to do"),
-        (Report("check", NOW, verdicts=(grant(*some_met(JOB, 1)),), plan=plan_of(ACTIONS[3])),
+        (Report("plan", NOW, verdicts=(grant(*some_met(JOB, 1)),), plan=plan_of(ACTIONS[3])),
          "settled: 1 admission judged, 1 change would follow"),
         (Report("apply", NOW, plan=plan_of(ACTIONS[3]), receipts=(DONE,)),
          "settled: 1 action done"),
@@ -144,9 +153,9 @@ def test_verbose_lists_what_is_met_of_every_subject() -> None:
 def test_what_is_asked_on_merge_is_a_note_and_no_failure() -> None:
     report = replace(all_good(), deferred=frozenset({"owner-approval"}))
     waiting = tuple(replace(v, findings=(*v.findings, NOT_ASKED)) for v in report.verdicts)
-    assert shown(replace(report, verdicts=waiting)) == (
-        "· asked on merge: owner-approval (5)\n\n"
-        "settled: 3 jobs and 2 admissions judged, nothing to do\n"
+    assert shown(replace(report, verdicts=waiting), width=100) == (
+        START * 3 + "\n· asked on merge: owner-approval (5)\n\n"
+        "settled: 3 jobs and 2 admissions judged, no rule is against it\n"
     )
 
 
@@ -158,14 +167,13 @@ def test_a_subject_of_which_all_is_asked_on_merge_is_not_against() -> None:
         counting=frozenset({JOB}),
         deferred=frozenset({"owner-approval"}),
     )
-    assert last(report) == "settled: 1 job judged, nothing to do"
+    assert last(report) == "settled: 1 job judged, no rule is against it"
 
 
 def test_subjects_that_do_not_count_are_named_and_after_three_counted() -> None:
     old = tuple(job(OVER_BUDGET, path=RepoPath(f"jobs/{n}.yml")) for n in range(5))
-    assert shown(replace(all_good(), verdicts=(*all_good().verdicts, *old))).startswith(
-        "· not met, and not counted: jobs/0.yml, jobs/1.yml, jobs/2.yml and 2 more\n"
-    )
+    lines = shown(replace(all_good(), verdicts=(*all_good().verdicts, *old))).splitlines()
+    assert "· not met, and not counted: jobs/0.yml, jobs/1.yml, jobs/2.yml and 2 more" in lines
 
 
 def test_a_subject_without_rules_is_undecided_and_says_so() -> None:

@@ -173,7 +173,10 @@ def _short(approval: Approval, said: str) -> Finding:
         said += f"; these do not count: {', '.join(approval.refused)}"
     if not approval.owners:
         said += "; CODEOWNERS named nobody who could approve it"
-        remedy = f"name an owner of `{approval.path}` in CODEOWNERS, in a pull request of its own"
+        remedy = (
+            f"name an owner of `{approval.path}` in CODEOWNERS, and have that approved; the first "
+            "CODEOWNERS counts only in the first commit of main"
+        )
         return unmet("owner-approval", said, where, remedy)
     owners = ", ".join(approval.owners)
     remedy = f"ask {owners} to approve `{approval.path}` as it is now"

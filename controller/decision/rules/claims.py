@@ -55,12 +55,12 @@ def _too_slow(case: AdmissionCase, claim: TooSlow) -> Finding:
         return unmet(_RULE, reason, at, "measure again with a program that logs both")
     hours = run.workload_samples / run.samples_per_second / 3600
     measured = (
-        f"run `{run.run_id}` needs {hours:.1f} h "
+        f"run `{run.run_id}` needs {hours:.3g} h "
         f"({run.workload_samples:g} samples at {run.samples_per_second:g} a second)"
     )
     if abs(hours - claim.hours) > AGREEMENT * claim.hours:
         reason = f"{claim.hours:g} h are claimed, but {measured}: more than 10 % apart"
-        return unmet(_RULE, reason, where, f"write `hours: {hours:.1f}`, or cite the run you mean")
+        return unmet(_RULE, reason, where, f"write `hours: {hours:.3g}`, or cite the run you mean")
     return met(_RULE, f"{said}; {measured}", where)
 
 
