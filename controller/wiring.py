@@ -81,10 +81,7 @@ class World:
 
     def exclusively(self) -> AbstractContextManager[None]:
         """Let no other pass decide and act over the same workspace meanwhile."""
-        from controller.adapters.local_lock import exclusively
-
-        self.workspace.runs()  # refuses, with its reason, a state folder that is none
-        return exclusively(self.state_dir)
+        return self.workspace.exclusively()
 
     @property
     def has_workspace(self) -> bool:

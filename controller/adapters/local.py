@@ -20,13 +20,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import controller
 from controller.adapters.local_job import launch_of
 from controller.adapters.local_launch import Launch
+from controller.adapters.local_lock import exclusively
 from controller.adapters.local_places import Places, make_private
 from controller.adapters.local_process import alive, end
 from controller.adapters.local_run import marks
@@ -111,11 +113,17 @@ class LocalWorkspace:
         row = self._store.row(run)
         if row is None:
             raise _no_such(run)
-        ranks = Launch.from_json(row.launch).ranks
+        with self._sound(row):
+            ranks = Launch.from_json(row.launch).ranks
         if not 0 <= rank < ranks:
             message = f"`{run}` has no rank {rank}"
             raise NoSuchRunError(message, remedy=f"its ranks are 0 to {ranks - 1}")
         return self._places.log(run, rank)
+
+    def exclusively(self, *, seconds: float = 60.0) -> AbstractContextManager[None]:
+        """Let one pass at a time decide and act. Raises CannotRunError after so many seconds."""
+        self._make_folder()
+        return exclusively(self._places.state_dir, seconds=seconds)
 
     def _insert(self, request: RunRequest, launch: Launch) -> None:
         """Record the run, or find it recorded. Of two processes at once, one inserts."""
@@ -176,9 +184,15 @@ class LocalWorkspace:
             raise ActionFailedError(message, remedy=f"see `{log}`, then submit again") from error
 
     def _told(self, row: Row) -> ObservedRun:
-        try:
+        with self._sound(row):
             return _observed(self._seen(row))
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
+
+    @contextmanager
+    def _sound(self, row: Row) -> Iterator[None]:
+        """Say that a row is damaged where reading it fails."""
+        try:
+            yield
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             message = f"what the local workspace remembers of `{row.run}` is damaged"
             remedy = f"look at its row in `{self._places.state_dir}/workspace.db`"
             raise UnavailableError(message, remedy=remedy) from error

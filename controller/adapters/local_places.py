@@ -48,7 +48,7 @@ class Places:
 def make_private(folder: Path) -> None:
     """Make a folder, and those above that are missing, for this user alone."""
     missing = []
-    while not folder.exists():
+    while not folder.is_dir():
         missing.append(folder)
         folder = folder.parent
     for one in reversed(missing):

@@ -125,9 +125,15 @@ def _stored(file: Path) -> tuple[list[list[str]], dict[BlobId, bytes]]:
     first, *rest = body.split(b"\n")
     pairs = (line.split(b"\t", 1) for line in rest if line)
     shapes = json.loads(first)
-    if not isinstance(shapes, list) or not all(isinstance(shape, list) for shape in shapes):
+    if not _are_shapes(shapes):
         return [], {}
     return shapes, {BlobId(blob.decode("ascii")): line for blob, line in pairs}
+
+
+def _are_shapes(found: object) -> bool:
+    return isinstance(found, list) and all(
+        isinstance(shape, list) and all(isinstance(name, str) for name in shape) for shape in found
+    )
 
 
 def _header(body: bytes) -> bytes:

@@ -215,10 +215,16 @@ def test_outside_a_repository_nothing_is_remembered(tmp_path: Path) -> None:
     assert parses.save()
 
 
-@pytest.mark.parametrize("first", ["[" * 100_000, "null", "5", "[1]", "[null]"])
+@pytest.mark.parametrize("first", ["[" * 100_000, "null", "5", "[1]", "[null]", "[[[]]]"])
 def test_a_first_line_that_lists_no_pointers_is_nothing(repo: Scratch, first: str) -> None:
     file = repo.adapter.private_path(NAME)
     file.parent.mkdir(parents=True, exist_ok=True)
     body = first.encode() + b"\n" + b"0" * 40 + b"\t[0,[],{}]\n"
     file.write_bytes(_header(body) + body)
-    assert BlobId("0" * 40) not in FileParses(repo.adapter)
+    parses = FileParses(repo.adapter)
+    made = manifest(repo, "a")
+    assert BlobId("0" * 40) not in parses
+    assert parses.get(made.path, BlobId("0" * 40)) is None
+    parses.put(made)
+    assert parses.save()
+    assert FileParses(repo.adapter).get(made.path, made.blob) == made
