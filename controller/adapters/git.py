@@ -74,14 +74,6 @@ class Git:
             self.runner.run(*args)
         return CommitId(output.decode().split("\n")[0]) if code == 0 else None
 
-    def changed(self, base: str, head: str) -> tuple[RepoPath, ...]:
-        """Return what a pull request of `head` into `base` would change, sorted.
-
-        Against the commit from which both have come; against `base` where there is none.
-        """
-        start = self.merge_base(base, head) or self.resolve(base)
-        return git_diffs.changed(self.runner, start, self.resolve(head))
-
     def snapshot(
         self, rev: str, wanted: Callable[[str], bool], have: Container[BlobId] = ()
     ) -> Snapshot:
@@ -106,13 +98,6 @@ class Git:
         """Return the files as they lie: tracked and untracked, but not the ignored ones."""
         return Snapshot.of(None, worktree_files(self.runner, wanted))
 
-    def blob_at(self, rev: str, path: RepoPath) -> Blob | None:
-        """Return one file of a commit, with its content if that is at most 4 MiB."""
-        blob = files_of(self.runner, self.resolve(rev), path).get(path) if path else None
-        if blob is None or blob.mode == SUBMODULE:
-            return blob
-        return replace(blob, content=contents(self.runner, [blob.sha]).get(blob.sha))
-
     def introductions(
         self, paths: Iterable[RepoPath], at: CommitId
     ) -> dict[RepoPath, Introduction]:
@@ -121,23 +106,6 @@ class Git:
         Or that removed it. A path that never was is left out. Raises ShallowCloneError.
         """
         return git_history.introductions(self.runner, paths, at)
-
-    def introduced(self, path: RepoPath, at: CommitId) -> Introduction | None:
-        """Return the same of one path."""
-        return self.introductions([path], at).get(path)
-
-    def introducing_commits(
-        self, paths: Iterable[RepoPath], at: CommitId
-    ) -> dict[RepoPath, CommitId]:
-        """Return the commit, of any branch merged into `at`, that gave each path its bytes."""
-        arrived = git_history.arrivals(self.runner, paths, at)
-        starts = ((path, arrival.commit) for path, arrival in arrived.items())
-        found = git_history.introducing(self.runner, starts, at)
-        return {path: commit for (path, _), commit in found.items()}
-
-    def introducing_commit(self, path: RepoPath, at: CommitId) -> CommitId | None:
-        """Return the same of one path; None when it never was."""
-        return self.introducing_commits([path], at).get(path)
 
     def files_at(
         self, commits: Iterable[CommitId], paths: Sequence[RepoPath]

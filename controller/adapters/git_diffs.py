@@ -134,11 +134,6 @@ def _scope(paths: Iterable[RepoPath]) -> list[str]:
     return sorted(named)
 
 
-def changed(git: Runner, base: CommitId, head: CommitId) -> tuple[RepoPath, ...]:
-    """Return every path in which two commits differ."""
-    return tuple(sorted(path for _, found in diffs_of(git, [(head, base)], ()) for path in found))
-
-
 def files_at(
     git: Runner, commits: Iterable[CommitId], paths: Sequence[RepoPath]
 ) -> dict[CommitId, dict[RepoPath, Blob]]:

@@ -40,6 +40,7 @@ class MlflowTracking:
 
     uri: str
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
+    retries: int = RETRIES
 
     def measured(self, run_id: str) -> MeasuredRun | None:
         """Return the run as measured; None when the server says that there is none.
@@ -64,7 +65,7 @@ class MlflowTracking:
             os.environ.pop(name, None)
         os.environ.update(self.credentials)
         os.environ["MLFLOW_HTTP_REQUEST_TIMEOUT"] = str(TIMEOUT_SECONDS)
-        os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = str(RETRIES)
+        os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = str(self.retries)
         os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 
 

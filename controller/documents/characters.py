@@ -27,8 +27,6 @@ NOT_IN_YAML = re.compile(f"{_NOT_PLAIN}[\t{_NEVER}{_BLANKS}{_SELECTORS}]")
 """Every character that a YAML document of ours must not contain."""
 NOT_IN_PROSE = re.compile(f"{_NOT_PLAIN}[{_NEVER}]")
 """The same for Markdown, where tabs, non-breaking blanks and emoji selectors are ordinary."""
-UNSEEN = re.compile(f"[\t\\s{_NEVER}{_BLANKS}{_SELECTORS}]+")
-"""What takes no part in the length of a text as a reader sees it."""
 NOT_IN_TEXT = re.compile(f"{_NOT_PLAIN}[{_NEVER}{_BLANKS}{_SELECTORS}]")
 """What no text of a YAML document may stand for, not even as an escape."""
 

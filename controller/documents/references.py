@@ -32,13 +32,8 @@ def missing_paths(manifest: Manifest, snapshot: Snapshot) -> Iterator[Problem]:
         yield Problem("missing-path", manifest.locate(pointer), message, remedy)
 
 
-def code_digest(snapshot: Snapshot, place: str) -> Digest:
-    """Return the digest of a folder (or of one file): mode, path in it and blob id of each file."""
-    return code_digests(snapshot, [place])[place]
-
-
 def code_digests(snapshot: Snapshot, places: Iterable[str]) -> dict[str, Digest]:
-    """Return the digest of each of `places`; the files are sorted once for all of them."""
+    """Return the digest of each folder or file: mode, path in it and blob id of each file."""
     paths = sorted(snapshot.files)
     return {place: _digest(snapshot, paths, place) for place in places}
 

@@ -31,10 +31,9 @@ def test_a_run_is_read_as_it_was_logged_and_another_id_is_no_run(tmp_path: Path)
     assert tracking.measured("0" * 32) is None
 
 
-def test_a_server_that_does_not_answer_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("controller.adapters.mlflow.RETRIES", 0)
+def test_a_server_that_does_not_answer_is_not_known() -> None:
     with pytest.raises(UnavailableError, match="could not be asked for run `abc`"):
-        MlflowTracking("http://127.0.0.1:9").measured("abc")
+        MlflowTracking("http://127.0.0.1:9", retries=0).measured("abc")
 
 
 def test_without_a_server_nothing_is_known() -> None:

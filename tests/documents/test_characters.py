@@ -11,7 +11,6 @@ from controller.documents.characters import (
     NOT_IN_PROSE,
     NOT_IN_TEXT,
     NOT_IN_YAML,
-    UNSEEN,
     named,
     only_plain,
     quoted,
@@ -77,10 +76,6 @@ def test_prose_may_have_tabs_wide_blanks_and_emoji_selectors(text: str):
 @pytest.mark.parametrize("text", ["\u200b", "\u202e", "\x00", "\r", "\U000e0041", "\ufffe"])
 def test_prose_has_no_hidden_characters_either(text: str):
     assert NOT_IN_PROSE.search(text)
-
-
-def test_what_is_not_seen_takes_no_part_in_the_length_of_a_text():
-    assert UNSEEN.sub("", "a \t\u00a0\u200b\ufe0f\nb\u2800") == "ab"
 
 
 @pytest.mark.parametrize(

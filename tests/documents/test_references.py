@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 from test_catalog import blob, broken, catalog, job, messages, snapshot
 
-from controller.documents.references import code_digest, code_digests
+from controller.documents.references import code_digests
 from controller.documents.snapshot import Blob
 
 
@@ -62,7 +62,7 @@ def code(files: Mapping[str, str | Blob], extra: str = "code: ./src\n") -> str |
 
 def test_the_code_tree_is_in_the_payload() -> None:
     files: dict[str, str | Blob] = {**CODE}
-    assert code(files) == code_digest(snapshot(files), "jobs/src")
+    assert code(files) == code_digests(snapshot(files), ["jobs/src"])["jobs/src"]
     assert code(files, "") is None
     assert code(files, "code: azureml:c:1\n") is None
     assert code(files, "code: ..\n") is not None
@@ -94,7 +94,6 @@ def test_the_same_code_elsewhere_has_the_same_digest() -> None:
     digests = code_digests(files, ["a", "b", "c", "a/x.py", ""])
     assert digests["a"] == digests["b"]
     assert len(set(digests.values())) == 3  # `a/x.py` alone is what `a` has
-    assert code_digest(files, "") == digests[""]
 
 
 def test_local_data_and_environments_are_in_the_payload_too() -> None:

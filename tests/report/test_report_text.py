@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -74,15 +72,6 @@ def test_of_ten_thousand_met_subjects_three_are_named() -> None:
     assert shown(many(10_000), width=100) == (
         START * 3 + "· and 9,997 more\n\nsettled: 10,000 jobs judged, no rule is against it\n"
     )
-
-
-def seconds(work: Callable[[], object]) -> float:
-    def once() -> float:
-        started = time.process_time()
-        work()
-        return time.process_time() - started
-
-    return min(once() for _ in range(5))
 
 
 @pytest.mark.parametrize(
