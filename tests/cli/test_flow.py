@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from controller.adapters.local_lock import exclusively
 from tests.cli.conftest import ADMISSION, POLICY, Scratch
 
 
@@ -262,3 +266,29 @@ def test_two_passes_at_once_start_one_run_and_both_are_settled(merged: Scratch) 
     assert merged.admit("status", "--format", "json") == 0
     assert len(json.loads(merged.out)["runs"]) == 1
     stop(merged)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="only Linux tells what is open")
+def test_a_pass_waits_for_the_one_that_holds_the_workspace(merged: Scratch) -> None:
+    state = Path(os.environ["ADMIT_STATE_DIR"])
+    program = "import sys; from controller.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", program, "--repo", str(merged.root), "reconcile"]
+    with exclusively(state):
+        waiting = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + 30
+        while waiting.poll() is None and not holds_open(waiting.pid, state / "pass.lock"):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        assert waiting.poll() is None
+        assert merged.admit("status", "--format", "json") == 0
+        assert json.loads(merged.out)["runs"] == []
+    assert waiting.wait(timeout=60) == 0
+    merged.until("Running")
+    stop(merged)
+
+
+def holds_open(pid: int, file: Path) -> bool:
+    try:
+        return any(link.resolve() == file.resolve() for link in Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return False

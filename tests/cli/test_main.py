@@ -131,7 +131,13 @@ def test_max_cancels_needs_a_reason(scratch: Scratch) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["ada:pw@host:80/x", "https://x.example.com/?sig=" + "a" * 40, "https://ada@x.example"]
+    "url",
+    [
+        "ada:pw@host:80/x",
+        "https://x.example.com/?sig=" + "a" * 40,
+        "https://ada@x.example",
+        "postgresql://ada@db.example/results",
+    ],
 )
 def test_a_url_that_jobs_must_not_see_is_refused(
     scratch: Scratch, monkeypatch: pytest.MonkeyPatch, url: str
