@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from controller.decision.balances import balances_of
 from controller.decision.judge import judge_all
 from controller.decision.rules import RULES
 from controller.decision.verdict import Verdict
@@ -23,9 +24,10 @@ from controller.evidence.facts import (
     MeasuredRun,
     Unavailable,
 )
-from controller.evidence.gather import documents_of, introductions_of, measurements, records_of
-from controller.ledger.account import balance
+from controller.evidence.gather import documents_of, introductions_of, measurements
+from controller.ledger.book import read_book, wanted
 from controller.ledger.records import RunRecord
+from controller.ledger.store import MissingLedgerError
 from controller.passes import problems_of
 from controller.report.outcome import Report
 from controller.values import CommitId, RepoPath
@@ -79,7 +81,6 @@ def check(world: World, asked: Question) -> Report:
     changed = _changed(world, asked, proposed)
     evidence = _evidence(world, asked, catalog, changed)
     verdicts = judge_all(catalog, catalog.policy, evidence) if catalog.policy else {}
-    granted = {id_: a.grant.gpu_hours for id_, a in catalog.admissions.items()}
     return Report(
         command="check",
         asked_at=evidence.asked_at,
@@ -87,7 +88,7 @@ def check(world: World, asked: Question) -> Report:
         base=asked.base,
         problems=problems_of(catalog),
         verdicts=tuple(verdicts.values()),
-        budgets={id_: balance(id_, hours, evidence.records) for id_, hours in granted.items()},
+        budgets=balances_of(catalog.admissions, evidence),
         counting=_counting(catalog, verdicts, evidence.records, changed),
         deferred=asked.deferred,
     )
@@ -163,12 +164,21 @@ def _evidence(
         asked_at=asked_at,
         approvals=_approvals(world, asked, catalog, not_asked),
         introductions=_introductions(world, asked, catalog, changed, asked_at),
-        records=records_of(world.workspace.runs()) if world.has_workspace else (),
+        records=_records(world),
         runs={},
         measured=_measured(world, asked, catalog, not_asked),
         governing={},
         policy=not_asked,
     )
+
+
+def _records(world: World) -> tuple[RunRecord, ...]:
+    """Return what the ledger has recorded, as far as this clone has it: nothing is fetched."""
+    try:
+        pages = world.fetched_ledger.read(wanted)
+    except MissingLedgerError:
+        return ()
+    return tuple(read_book(pages).records.values())
 
 
 def _approvals(
@@ -177,7 +187,7 @@ def _approvals(
     paths = documents_of(catalog)
     if not asked.require_approval or asked.head is None:
         return dict.fromkeys(paths, not_asked)
-    return world.host.approvals(paths, asked.head)
+    return world.host(world.trusted_root).approvals(paths, asked.head)
 
 
 def _introductions(
@@ -190,7 +200,9 @@ def _introductions(
     """What the proposal changes would be introduced now, by one change; the rest was before."""
     paths = documents_of(catalog)
     now: Callable[[], datetime] = lambda: asked_at  # noqa: E731 - one instant for all answers
-    old = introductions_of([p for p in paths if p not in changed], asked.base, world.git, now)
+    old = introductions_of(
+        [p for p in paths if p not in changed], asked.base, world.git, now, world.trusted_root
+    )
     here = Introduction(asked.head or CommitId(""), asked_at, tuple(sorted(changed)))
     return {**old, **{p: Known(here, asked_at) for p in paths if p in changed}}
 

@@ -1,65 +1,139 @@
 """One turn of the control plane, level-triggered: read the documents, ask, decide, do, report.
 
-Nothing here knows what event woke it: a pass is made from main as it is now.
+Nothing here knows what event woke it: a pass is made from main as it is now, the ledger and the
+workspace.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
-from controller.decision.actions import Submit
+from controller.decision.balances import balances_of
+from controller.decision.candidates import candidates
 from controller.decision.judge import judge_all
-from controller.decision.plan import Plan, balances_of, described, make_plan
+from controller.decision.noticed import noticed
+from controller.decision.plan import described, make_plan
 from controller.decision.verdict import Verdict
-from controller.documents.catalog import Catalog, is_document, read_catalog
-from controller.documents.payload import RunRequest, run_name
+from controller.documents.catalog import Catalog, Ran, is_document, read_catalog
 from controller.documents.policy import POLICY
-from controller.effects.apply import apply
-from controller.effects.request import request_for
-from controller.errors import CannotRunError, UsageError
-from controller.evidence.facts import Evidence, ObservedRun
-from controller.evidence.gather import gather, records_of
-from controller.ledger.records import RunRecord
-from controller.report.outcome import DriftLine, Report, RunLine
-from controller.values import CommitId, Location, Problem, RepoPath, RunName
+from controller.effects.apply import Hands, apply
+from controller.effects.receipts import Receipt
+from controller.effects.request import Case
+from controller.errors import AdmitError, CannotRunError, UsageError
+from controller.evidence.facts import Evidence
+from controller.evidence.gather import Sources, gather, remembered
+from controller.ledger.account import Balance
+from controller.ledger.book import Book, Order, read_book, wanted
+from controller.ledger.records import Outcome, RunRecord
+from controller.ledger.store import LostRaceError
+from controller.report.outcome import Report
+from controller.values import AdmissionId, BlobId, CommitId, Location, Problem, RepoPath
 from controller.wiring import World
+
+TURNS = 6
+"""So often a pass starts again because another one wrote into the ledger first."""
+BEHIND, AHEAD = timedelta(minutes=2), timedelta(days=30)
+"""How far the clock may be before, and after, the ledger's last heartbeat."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What a person allows one pass beyond its own caution, and why; it is recorded."""
+
+    max_cancels: int | None = None
+    accept_clock: bool = False
+    reason: str = ""
+
+
+NOTHING_MORE = Consent()
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What one pass saw of main, and what it concluded."""
+    """What one pass saw of the ledger and of main, and what it concluded."""
 
-    catalog: Catalog
-    evidence: Evidence
-    verdicts: Mapping[RepoPath, Verdict]
-    plan: Plan
+    book: Book
+    case: Case
 
 
-def view(world: World, at: str | None = None, max_cancels: int | None = None) -> View:
-    """Read main (or the revision `at`), ask everything, judge and plan. Changes nothing."""
+def view(world: World, at: str | None = None, consent: Consent = NOTHING_MORE) -> View:
+    """Read the ledger and main (or the revision `at`), ask, judge and plan. Changes nothing."""
+    book = read_book(world.ledger.read(wanted))
+    _check_clock(book, world.now(), consent)
     commit = world.git.resolve(at) if at else world.git.default_base()
-    catalog = read_main(world, commit)
+    _check_trust(world, book, commit, is_main=not at)
+    catalog = read_main(world, commit, book)
     _no_state_in(catalog, world)
-    evidence = gather(
-        catalog,
-        commit,
-        host=world.host,
-        history=world.git,
-        workspace=world.workspace,
-        tracking=world.tracking,
-        now=world.now,
+    evidence, verdicts = _judged(world, catalog, commit, book)
+    workspace = world.workspace.id
+    plan = make_plan(catalog, verdicts, evidence, workspace, max_cancels=consent.max_cancels)
+    return View(book, Case(catalog, evidence, verdicts, plan, world.surroundings))
+
+
+def _judged(
+    world: World, catalog: Catalog, commit: CommitId, book: Book
+) -> tuple[Evidence, Mapping[RepoPath, Verdict]]:
+    """Judge by what is known without asking, ask about what that leaves open, and judge again."""
+    known = remembered(catalog, commit, book, world.git, world.now)
+    policy = catalog.policy
+    verdicts = judge_all(catalog, policy, known) if policy else {}
+    chosen = candidates(catalog, verdicts, known.records)
+    sources = Sources(
+        world.host(book.trust.root), world.git, world.workspace, world.tracking, world.now
     )
-    verdicts = judge_all(catalog, catalog.policy, evidence) if catalog.policy else {}
-    plan = make_plan(catalog, verdicts, evidence, world.workspace.id, max_cancels=max_cancels)
-    return View(catalog, evidence, verdicts, plan)
+    asked = gather(known, catalog, commit, book, chosen, sources)
+    evidence = noticed(asked)
+    if policy is None or (not chosen and evidence.records == known.records):
+        return evidence, verdicts
+    return evidence, judge_all(catalog, policy, evidence)
 
 
-def read_main(world: World, commit: CommitId) -> Catalog:
-    """Return what a commit says, from its bytes alone: money is spent on it."""
-    return read_catalog(world.git.snapshot(commit, is_document))
+def read_main(world: World, commit: CommitId, book: Book | None = None) -> Catalog:
+    """Return what a commit says, from its bytes alone: money is spent on it.
+
+    With the ledger, manifests whose bytes were run and are settled are not read again.
+    """
+    ran = {} if book is None else _ran(book)
+    have = {blob for _, blob in ran}
+    return read_catalog(world.git.snapshot(commit, is_document, have), ran=ran)
+
+
+def _ran(book: Book) -> dict[tuple[RepoPath, BlobId], Ran]:
+    """Return every manifest that was settled, unless something of its name is going on."""
+    going = {record.name for record in book.records.values() if not record.settled}
+    return {
+        (record.path, record.last.blob): Ran(record.name, record.fingerprint)
+        for record in book.records.values()
+        if record.last.blob and record.name not in going
+    }
+
+
+def _check_clock(book: Book, now: datetime, consent: Consent) -> None:
+    """Refuse a clock that may be wrong: deadlines and expiries are read from it."""
+    beat = book.heartbeat.at
+    if consent.accept_clock or beat - BEHIND <= now <= beat + AHEAD:
+        return
+    far = f"it is {now:%Y-%m-%d %H:%M} UTC here, and the ledger's last heartbeat was at "
+    raise CannotRunError(
+        f"{far}{beat:%Y-%m-%d %H:%M} UTC: one of the two clocks is wrong, or no pass ran for long",
+        remedy="set the clock; if it is right, `admit reconcile --accept-clock --reason TEXT`",
+    )
+
+
+def _check_trust(world: World, book: Book, commit: CommitId, *, is_main: bool) -> None:
+    """Refuse a main that is not a continuation of what the ledger trusts."""
+    anchors = [book.trust.root, *([book.heartbeat.main] if is_main else [])]
+    for anchor in anchors:
+        if not world.git.on_line(commit, anchor):
+            raise CannotRunError(
+                f"main at {commit[:12]} does not come after {anchor[:12]}, which the ledger trusts",
+                remedy="if this clone is behind, `git fetch`; if history was rewritten, look at "
+                "it, then `admit ledger init --again --reason TEXT`",
+            )
 
 
 def _no_state_in(catalog: Catalog, world: World) -> None:
@@ -76,13 +150,26 @@ def _no_state_in(catalog: Catalog, world: World) -> None:
 
 def plan_report(world: World, at: str | None = None) -> Report:
     """Return what a reconcile would do now."""
-    return _report("plan", view(world, at), planning=True)
+    return report_of("plan", view(world, at), planning=True)
 
 
-def reconcile(world: World, max_cancels: int | None = None) -> Report:
-    """Make the workspace follow main, as far as rules, doubts and brakes let it."""
-    with world.exclusively():
-        return _done("reconcile", world, view(world, max_cancels=max_cancels))
+def reconcile(world: World, consent: Consent = NOTHING_MORE) -> Report:
+    """Make the workspace follow main, as far as rules, doubts and brakes let it.
+
+    Where another pass writes first, this one starts again from what that wrote.
+    """
+    receipts: list[Receipt] = []
+    for turn in range(TURNS):
+        seen = view(world, consent=consent)
+        try:
+            records = _do(world, seen, consent, receipts)
+        except LostRaceError:
+            if turn + 1 == TURNS:
+                raise
+            world.pause(turn)
+            continue
+        return _did("reconcile", seen, receipts, records)
+    raise AssertionError("the last turn returns or raises")
 
 
 def saved(report: Report) -> str:
@@ -102,17 +189,19 @@ def saved(report: Report) -> str:
 def apply_saved(world: World, file: Path) -> Report:
     """Do a saved plan, if making it again now gives the same one.
 
-    Raises CannotRunError when it does not, and UsageError for what is no plan.
+    Raises CannotRunError when it does not, also when another pass comes first, and UsageError for
+    what is no plan.
     """
-    wanted = _digest_of(file)
-    with world.exclusively():
-        seen = view(world)
-        if seen.plan.digest != wanted:
-            raise CannotRunError(
-                f"the plan in `{file}` is stale: main, the evidence or the workspace changed since",
-                remedy="make it again with `admit plan --out FILE` and read it again",
-            )
-        return _done("apply", world, seen)
+    wanted_digest = _digest_of(file)
+    seen = view(world)
+    if seen.case.plan.digest != wanted_digest:
+        raise CannotRunError(
+            f"the plan in `{file}` is stale: main, the evidence or the workspace changed since",
+            remedy="make it again with `admit plan --out FILE` and read it again",
+        )
+    receipts: list[Receipt] = []
+    records = _do(world, seen, NOTHING_MORE, receipts)
+    return _did("apply", seen, receipts, records)
 
 
 def _digest_of(file: Path) -> str:
@@ -126,65 +215,83 @@ def _digest_of(file: Path) -> str:
     return str(digest)
 
 
-def _done(command: str, world: World, seen: View) -> Report:
-    def request(submit: Submit) -> RunRequest:
-        return request_for(
-            submit,
-            seen.verdicts[submit.path],
-            seen.catalog,
-            seen.evidence,
-            seen.plan,
-            world.surroundings,
-        )
-
-    receipts = tuple(apply(seen.plan, request, world.workspace))
-    budgets = balances_of(seen.catalog, records_of(world.workspace.runs()))
-    return replace(_report(command, seen), receipts=receipts, budgets=budgets)
+def _do(
+    world: World, seen: View, consent: Consent, receipts: list[Receipt]
+) -> tuple[RunRecord, ...]:
+    """Do what was planned, add a receipt for each change, and return the records after it."""
+    hands = Hands(world.ledger, world.workspace, world.now, _outcomes(world))
+    doing = apply(seen.case, seen.book, hands, _orders(world, consent))
+    while True:
+        try:
+            receipts.append(next(doing))
+        except StopIteration as done:
+            records: tuple[RunRecord, ...] = done.value
+            return records
 
 
-def drift(world: World) -> Report:
-    """Return in what the workspace differs from what main asks for."""
-    seen = view(world)
-    observed = {run.run: run for run in world.workspace.runs()}
-    known = {run_name(r.name, r.fingerprint, r.attempts) for r in seen.evidence.records}
-    lines = tuple(
-        DriftLine(run, "orphan", f"{found.state}, on {found.nodes} nodes, without our tags")
-        for run, found in sorted(observed.items())
-        if run not in known
-    )
-    return replace(_report("drift", seen, planning=True), drift=lines)
+def _orders(world: World, consent: Consent) -> Iterable[Order]:
+    now, who, reason = world.now(), world.who, consent.reason
+    if consent.max_cancels is not None:
+        yield Order("max-cancels", now, reason, who, number=consent.max_cancels)
+    if consent.accept_clock:
+        yield Order("accept-clock", now, reason, who)
 
 
-def status(world: World) -> Report:
-    """Return every recorded run and every balance. Asks the workspace and nobody else."""
-    commit = world.git.default_base()
-    observed = {run.run: run for run in world.workspace.runs()}
-    records = records_of(observed.values())
-    lines = (_line(record, observed) for record in records)
-    return Report(
-        command="status",
-        asked_at=world.now(),
-        commit=commit,
-        runs=tuple(sorted(lines, key=lambda line: line.run)),
-        budgets=balances_of(read_main(world, commit), records),
-    )
+def _outcomes(world: World) -> Callable[[RunRecord], Outcome | None]:
+    """Return what tells what came of a run; MLflow is asked no more once it did not answer."""
+    silent: list[AdmitError] = []
+
+    def outcome(record: RunRecord) -> Outcome | None:
+        if silent:
+            return None
+        try:
+            found = world.tracking.tracked(record.run)
+        except AdmitError as error:
+            silent.append(error)
+            return None
+        # Anybody may tag a run of MLflow; only ours knows the digest of why it was admitted.
+        digests = {attempt.record for g in record.generations for attempt in g.attempts}
+        ours = [tracked for tracked in found if tracked.record in digests]
+        if not ours:
+            return None
+        last = ours[-1]
+        return Outcome(last.mlflow_run, last.model, last.version, last.dataset)
+
+    return outcome
 
 
-def _line(record: RunRecord, observed: Mapping[RunName, ObservedRun]) -> RunLine:
-    run = run_name(record.name, record.fingerprint, record.attempts)
-    return RunLine(run, record, observed.get(run))
+def _did(
+    command: str, seen: View, receipts: Iterable[Receipt], records: tuple[RunRecord, ...]
+) -> Report:
+    after = replace(seen.case.evidence, records=records)
+    budgets = balances_of(seen.case.catalog.admissions, after)
+    report = report_of(command, seen)
+    return replace(report, receipts=tuple(receipts), budgets=_granted(budgets, seen))
 
 
-def _report(command: str, seen: View, *, planning: bool = False) -> Report:
+def _granted(balances: Mapping[AdmissionId, Balance], seen: View) -> dict[AdmissionId, Balance]:
+    """Return the balances with what was granted last also where the admission is gone."""
+    accounts, here = seen.book.accounts, seen.case.catalog.admissions
+    return {
+        id_: replace(own, granted=accounts[id_].granted)
+        if id_ in accounts and id_ not in here
+        else own
+        for id_, own in balances.items()
+    }
+
+
+def report_of(command: str, seen: View, *, planning: bool = False) -> Report:
+    """Return what a pass saw and concluded; `planning`: its changes are still to be done."""
+    case = seen.case
     return Report(
         command=command,
-        asked_at=seen.evidence.asked_at,
-        commit=seen.catalog.snapshot.commit or "",
-        problems=problems_of(seen.catalog),
-        verdicts=tuple(seen.verdicts.values()),
-        plan=seen.plan,
-        brakes=(seen.plan.brake,) if seen.plan.brake else (),
-        budgets=seen.plan.balances,
+        asked_at=case.evidence.asked_at,
+        commit=case.main,
+        problems=problems_of(case.catalog),
+        verdicts=tuple(case.verdicts.values()),
+        plan=case.plan,
+        brakes=(case.plan.brake,) if case.plan.brake else (),
+        budgets=_granted(case.plan.balances, seen),
         planning=planning,
     )
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
+import random
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,14 +20,23 @@ from controller.effects import apply
 from controller.effects.request import Surroundings
 from controller.errors import UsageError
 from controller.evidence import gather
+from controller.evidence.facts import ObservedRun
+from controller.ledger.book import TRUST, Trust, page
+from controller.ledger.store import MissingLedgerError
+from controller.values import CommitId
 
 if TYPE_CHECKING:
+    from controller.adapters.ledger_git import GitLedger
     from controller.adapters.local import LocalWorkspace
     from controller.adapters.notes import LocalHost
 
 
 class Workspace(gather.Workspace, apply.Workspace, Protocol):
     """A place where runs live, as both who asks and who acts see it."""
+
+    def runs(self) -> Sequence[ObservedRun]:
+        """Return every run there is: for drift and for `stop --all`, never for a pass."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -52,9 +62,8 @@ class World:
         """Where the local workspace keeps its runs and data."""
         return (self.root / (self.environ.get("ADMIT_STATE_DIR") or ".admit")).absolute()
 
-    @cached_property
-    def host(self) -> LocalHost:
-        """Who approved what. Raises UsageError when no host is configured."""
+    def host(self, root: CommitId | None = None) -> LocalHost:
+        """Return who approved what, on top of a trusted root. Raises UsageError for no host."""
         match self._choice("ADMIT_HOST", ("local", "github")):
             case "local":
                 if self.environ.get("ADMIT_WORKSPACE") == "azureml":
@@ -64,7 +73,7 @@ class World:
                     )
                 from controller.adapters.notes import LocalHost
 
-                return LocalHost(self.git, self.now)
+                return LocalHost(self.git, self.now, root)
             case other:
                 raise _not_yet("ADMIT_HOST", other)
 
@@ -79,14 +88,39 @@ class World:
             case other:
                 raise _not_yet("ADMIT_WORKSPACE", other)
 
-    def exclusively(self) -> AbstractContextManager[None]:
-        """Let no other pass decide and act over the same workspace meanwhile."""
-        return self.workspace.exclusively()
+    @cached_property
+    def ledger(self) -> GitLedger:
+        """Where everything is recorded. Raises UsageError for a bad `ADMIT_LEDGER`."""
+        return self._ledger(offline=False)
 
     @property
-    def has_workspace(self) -> bool:
-        """Whether a workspace is configured at all."""
-        return bool(self.environ.get("ADMIT_WORKSPACE"))
+    def who(self) -> str:
+        """Who gives orders here, for the record: GitHub's actor, else the user of this machine."""
+        return self.environ.get("GITHUB_ACTOR") or self.environ.get("USER") or "somebody"
+
+    def pause(self, turn: int) -> None:
+        """Wait a little before another turn, longer each time, and not as long as others do."""
+        time.sleep(random.uniform(0, 0.05 * 2**turn))  # noqa: S311
+
+    def _ledger(self, *, offline: bool) -> GitLedger:
+        from controller.adapters.ledger_git import GitLedger, ledger_place
+
+        branch, remote = ledger_place(self.environ.get("ADMIT_LEDGER", ""), self.git.remotes())
+        return GitLedger(self.git.runner, branch, remote, offline=offline)
+
+    @cached_property
+    def fetched_ledger(self) -> GitLedger:
+        """The ledger as this clone has it: nothing is fetched, and nothing can be written."""
+        return self._ledger(offline=True)
+
+    @cached_property
+    def trusted_root(self) -> CommitId | None:
+        """The commit of main that the ledger trusts, as far as this clone knows."""
+        try:
+            pages = self.fetched_ledger.read(lambda path: path == TRUST)
+        except MissingLedgerError:
+            return None
+        return page(Trust, TRUST, pages.files).root
 
     @cached_property
     def tracking(self) -> gather.Tracking:

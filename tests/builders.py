@@ -42,8 +42,24 @@ from controller.evidence.facts import (
     MeasuredRun,
     Unavailable,
 )
-from controller.ledger.records import RunRecord
-from controller.values import AdmissionId, BlobId, CommitId, Location, Problem, RepoPath
+from controller.ledger.records import (
+    DEADLINE,
+    Attempt,
+    Closed,
+    Generation,
+    Over,
+    RunRecord,
+)
+from controller.values import (
+    AdmissionId,
+    BlobId,
+    CommitId,
+    Fingerprint,
+    Location,
+    Problem,
+    RepoPath,
+    sha256,
+)
 
 NOW = datetime(2026, 11, 30, 20, 0, tzinfo=UTC)
 """When everything was asked."""
@@ -55,6 +71,7 @@ BROUGHT = CommitId("1f2e3d4c5b6a" + "0" * 28)
 HEX = "3b4c" * 16
 IMAGE = f"acme.azurecr.io/train@sha256:{HEX}"
 DATASET = f"sha256:{'d1' * 32}"
+WORKSPACE = "local:here"
 RUN = "3f2c9a"
 """The measured run in the team's MLflow."""
 
@@ -341,20 +358,54 @@ def sound_evidence(catalog: Catalog, **changes: Any) -> Evidence:
     return replace(evidence, **changes)
 
 
-def record(manifest: Manifest | None = None, **changes: Any) -> RunRecord:
-    """Return the record of a manifest's run as it is while the run is active."""
-    manifest = manifest or sound_manifest()
-    started = RunRecord(
-        name=manifest.name,
-        fingerprint=manifest.payload.fingerprint,
-        admission=AdmissionId(manifest.admission),
-        path=manifest.path,
-        nodes=manifest.spec.nodes,
-        gpus_per_node=8,
-        reserved=960,
-        started_at=BEFORE,
+def attempt(number: int = 1, **changes: Any) -> Attempt:
+    """Return an attempt that was reserved and submitted when everything was introduced."""
+    started = Attempt(
+        number=number,
+        record=sha256(b"why"),
+        reserved_at=BEFORE,
+        deadline=BEFORE + DEADLINE,
+        submitted_at=BEFORE,
     )
     return replace(started, **changes)
+
+
+def record(
+    manifest: Manifest | None = None,
+    *,
+    name: str | None = None,
+    fingerprint: str | None = None,
+    reserved: float = 960,
+    started_at: datetime = BEFORE,
+    used: float | None = None,
+    attempts: tuple[Attempt, ...] | None = None,
+    **changes: Any,
+) -> RunRecord:
+    """Return the record of a manifest's run as it is while the run is active.
+
+    `changes` are fields of its one generation; with `used` it is settled.
+    """
+    manifest = manifest or sound_manifest()
+    only = attempt(reserved_at=started_at, deadline=started_at + DEADLINE, submitted_at=started_at)
+    ended = None
+    if used is not None:
+        only = replace(only, over=Over("Completed", used, exact=True))
+        ended = Closed("settled", NOW, "Completed, no attempt left", used)
+    generation = Generation(
+        admission=AdmissionId(manifest.admission),
+        path=manifest.path,
+        blob=manifest.blob,
+        workspace=WORKSPACE,
+        nodes=manifest.spec.nodes,
+        gpus_per_node=8,
+        timeout=manifest.spec.timeout or 0,
+        retries=1,
+        gpu_hours=reserved,
+        attempts=attempts or (only,),
+        closed=ended,
+    )
+    key = Fingerprint(fingerprint or manifest.payload.fingerprint)
+    return RunRecord(name or manifest.name, key, (replace(generation, **changes),))
 
 
 def job_case(

@@ -10,7 +10,7 @@ from controller.documents.kinds.command import command_job
 from controller.documents.payload import RunRequest
 from controller.errors import ActionFailedError, UnavailableError
 from controller.evidence.facts import ObservedRun, Phase
-from controller.values import RunName
+from controller.values import RunName, sha256
 
 
 class FakeWorkspace:
@@ -24,12 +24,18 @@ class FakeWorkspace:
         """Every request that started a run, in order."""
         self.outage = ""
         """Why nothing can be asked or done; '' when all is well."""
+        self.asked: list[RunName] = []
+        """Every run that was asked for by its name, in order."""
+        self.listed = 0
+        """So often all runs were asked for."""
 
     def get(self, run: RunName) -> ObservedRun | None:
+        self.asked.append(run)
         self._reach()
         return self._runs.get(run)
 
     def runs(self) -> tuple[ObservedRun, ...]:
+        self.listed += 1
         self._reach()
         return tuple(self._runs[run] for run in sorted(self._runs))
 
@@ -53,6 +59,7 @@ class FakeWorkspace:
             started_at=self._now(),
             display_name=request.display_name,
             description=request.description,
+            record=sha256(request.record) if request.record else "",
         )
 
     def cancel(self, run: RunName, reason: str) -> None:
@@ -63,12 +70,21 @@ class FakeWorkspace:
         if there.phase is Phase.ACTIVE and there.state != "CancelRequested":
             self._runs[run] = replace(there, state="CancelRequested", reason=reason)
 
-    def end(self, run: RunName, state: str = "Completed", reason: str = "") -> None:
+    def end(
+        self,
+        run: RunName,
+        state: str = "Completed",
+        reason: str = "",
+        *,
+        preempted: bool = False,
+    ) -> None:
         """Let an active run end; one whose cancellation was asked for is then Canceled."""
         there = self._runs[run]
         if there.state == "CancelRequested":
-            state, reason = "Canceled", there.reason
-        self._runs[run] = replace(there, state=state, reason=reason, ended_at=self._now())
+            state, reason, preempted = "Canceled", there.reason, False
+        self._runs[run] = replace(
+            there, state=state, reason=reason, ended_at=self._now(), preempted=preempted
+        )
 
     def observe(self, run: ObservedRun) -> None:
         """Put a run there, or change it, as somebody else would."""

@@ -21,7 +21,12 @@ STAGES = (
     "adapters",
     "wiring",
     "passes",
+    "surveying",
+    "stopping",
     "checking",
+    "ledgering",
+    "verifying",
+    "explain",
     "demo",
     "cli",
 )

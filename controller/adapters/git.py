@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 from controller.adapters import git_diffs, git_history
 from controller.adapters.git_objects import contents, files_of
-from controller.adapters.git_process import Runner, UnknownRevisionError
+from controller.adapters.git_process import Runner, ShallowCloneError, UnknownRevisionError
 from controller.adapters.git_worktree import worktree_files
 from controller.documents.snapshot import SUBMODULE, Blob, Snapshot
 from controller.evidence.facts import Introduction
@@ -74,6 +75,60 @@ class Git:
             self.runner.run(*args)
         return CommitId(output.decode().split("\n")[0]) if code == 0 else None
 
+    def descends(self, commit: CommitId, ancestor: CommitId) -> bool:
+        """Whether `commit` is `ancestor` or comes after it, on whatever line; both in full.
+
+        Of main ask `on_line`: a merge can push what main was off its first-parent line, and
+        descends from it all the same. An ancestor that the clone does not have is none. Raises
+        UnknownRevisionError for `commit`, ShallowCloneError where history is cut off before an
+        answer.
+        """
+        child = self.resolve(commit)
+        if self._has(ancestor):
+            args = ("merge-base", "--is-ancestor", ancestor, child)
+            code, _, _ = self.runner.attempt(*args)
+            if code > 1:
+                self.runner.run(*args)
+            if code == 0:
+                return True
+        if self.runner.shallow:
+            raise ShallowCloneError(
+                f"whether {child[:12]} descends from {ancestor[:12]} cannot be told: "
+                f"`{self.root}` is a shallow clone",
+                remedy="`git fetch --unshallow`, or `fetch-depth: 0` for actions/checkout",
+            )
+        return False
+
+    def on_line(self, at: CommitId, commit: CommitId) -> bool:
+        """Whether `commit` is on the first-parent line of `at`. Raises ShallowCloneError."""
+        return git_history.on_line(self.runner, at, commit)
+
+    def commit_at(self, line_of: CommitId, at: datetime) -> CommitId | None:
+        """Return what was the end of a first-parent line at a time; None before it began.
+
+        That is the newest commit such that neither it nor any below it is dated after `at`. So
+        one that is dated back does not come before what it followed; one that is dated ahead
+        hides, until its date, itself and what followed it. Raises ShallowCloneError.
+        """
+        return git_history.commit_at(self.runner, line_of, at)
+
+    def when(self, commit: CommitId) -> datetime:
+        """Return the committer's time (UTC), cut to what a date can be."""
+        output = self.runner.run("rev-list", "--no-walk", "--timestamp", self.resolve(commit))
+        return git_history.time_of(int(output.split()[0]))
+
+    def remotes(self) -> tuple[str, ...]:
+        """Return the names of the configured remotes, sorted."""
+        names = self.runner.run("remote").decode("utf-8", "surrogateescape")
+        return tuple(sorted(names.splitlines()))
+
+    def _has(self, commit: CommitId) -> bool:
+        """Whether `commit` is the full name of a commit that is here."""
+        try:
+            return self.resolve(commit) == commit
+        except UnknownRevisionError:
+            return False
+
     def snapshot(
         self, rev: str, wanted: Callable[[str], bool], have: Container[BlobId] = ()
     ) -> Snapshot:
@@ -99,13 +154,15 @@ class Git:
         return Snapshot.of(None, worktree_files(self.runner, wanted))
 
     def introductions(
-        self, paths: Iterable[RepoPath], at: CommitId
+        self, paths: Iterable[RepoPath], at: CommitId, root: CommitId | None = None
     ) -> dict[RepoPath, Introduction]:
         """Return the change on the first-parent line that gave each path its bytes.
 
-        Or that removed it. A path that never was is left out. Raises ShallowCloneError.
+        Or that removed it. A path that never was is left out. What came with the trusted `root`,
+        or before it, came with the root. Raises ShallowCloneError, and OtherHistoryError where the
+        root is not on that line.
         """
-        return git_history.introductions(self.runner, paths, at)
+        return git_history.introductions(self.runner, paths, at, root)
 
     def files_at(
         self, commits: Iterable[CommitId], paths: Sequence[RepoPath]

@@ -208,4 +208,4 @@ def _failed(args: tuple[str, ...], said: bytes) -> GitFailedError:
 
 def _first_line(said: bytes) -> str:
     lines = said.decode("utf-8", "replace").strip().splitlines()
-    return lines[0] if lines else ""
+    return next((line for line in lines if not line.startswith("hint:")), "")

@@ -11,7 +11,8 @@ The image is recorded, not pulled. Below the state folder, all of it private (07
     runs/<run>/record.json       the admission record, as submitted
 
 Each run has a supervisor (`local_run`), a process of its own that goes on when this one ends.
-Whoever asks for a run whose supervisor is gone ends what it left and finds the run Failed.
+Whoever asks for a run that has none yet, although it was recorded a second ago, starts one; whoever
+asks for a run whose supervisor is gone ends what it left and finds the run Failed, preempted.
 """
 
 from __future__ import annotations
@@ -21,14 +22,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import controller
 from controller.adapters.local_job import launch_of
 from controller.adapters.local_launch import Launch
-from controller.adapters.local_lock import exclusively
 from controller.adapters.local_places import Places, make_private
 from controller.adapters.local_process import alive, end
 from controller.adapters.local_run import marks
@@ -42,10 +42,12 @@ from controller.adapters.local_store import (
 from controller.documents.payload import RunRequest
 from controller.errors import ActionFailedError, UnavailableError
 from controller.evidence.facts import OVER_STATES, ObservedRun
-from controller.values import RunName
+from controller.values import RunName, sha256
 
+START_AFTER = timedelta(seconds=1)
+"""A run that was recorded so long ago and has no supervisor lost its submitter."""
 START_WITHIN = timedelta(seconds=60)
-"""A run whose submitter ended before it started a supervisor has Failed after this time."""
+"""A run whose supervisor still cannot be started after this time has Failed."""
 _SPAWN_SECONDS = 30.0
 
 
@@ -120,11 +122,6 @@ class LocalWorkspace:
             raise NoSuchRunError(message, remedy=f"its ranks are 0 to {ranks - 1}")
         return self._places.log(run, rank)
 
-    def exclusively(self, *, seconds: float = 60.0) -> AbstractContextManager[None]:
-        """Let one pass at a time decide and act. Raises CannotRunError after so many seconds."""
-        self._make_folder()
-        return exclusively(self._places.state_dir, seconds=seconds)
-
     def _insert(self, request: RunRequest, launch: Launch) -> None:
         """Record the run, or find it recorded. Of two processes at once, one inserts."""
         fingerprint = request.payload.fingerprint
@@ -198,12 +195,17 @@ class LocalWorkspace:
             raise UnavailableError(message, remedy=remedy) from error
 
     def _seen(self, row: Row) -> Row:
-        """Return a run as it is, after ending it if nobody watches over it any more."""
+        """Return a run as it is, after starting or ending it if nobody watches over it."""
         if row.state == NOT_STARTED:
-            if self._now() - datetime.fromisoformat(row.created_at) < START_WITHIN:
+            age = self._now() - datetime.fromisoformat(row.created_at)
+            if timedelta(0) <= age < START_AFTER:
                 return row
-            reason = "it was not started: its submitter ended before"
-            self._store.finish(row.run, "Failed", reason, self._now(), (NOT_STARTED,))
+            try:
+                self._start(row.run)
+            except ActionFailedError:
+                if age >= START_WITHIN:  # before that, whoever looks next tries again
+                    reason = f"it could not be started within {START_WITHIN.seconds} s"
+                    self._store.finish(row.run, "Failed", reason, self._now(), (NOT_STARTED,))
         elif row.state in SUPERVISED and row.supervisor and not alive(row.supervisor):
             self._end_lost(row)
         else:
@@ -213,12 +215,7 @@ class LocalWorkspace:
     def _end_lost(self, row: Row) -> None:
         launch = Launch.from_json(row.launch)
         end(self._store.ranks(row.run), marks(launch), launch.grace)
-        reason = "its supervisor was lost"
-        if row.state == CANCEL_REQUESTED:
-            self._store.finish(
-                row.run, "Canceled", f"{row.reason}; {reason}", self._now(), (CANCEL_REQUESTED,)
-            )
-        self._store.finish(row.run, "Failed", reason, self._now(), SUPERVISED)
+        self._store.lose(row.run, "its supervisor was lost", self._now())
 
     def _make_folder(self) -> None:
         folder = self._places.state_dir
@@ -249,6 +246,8 @@ def _observed(row: Row) -> ObservedRun:
     state: object = row.state  # SQLite keeps whatever was put there
     if created is None or not isinstance(state, str) or not isinstance(tags, dict):
         raise ValueError(row.run)
+    if row.preempted not in (0, 1):
+        raise ValueError(row.preempted)
     return ObservedRun(
         run=row.run,
         state=row.state,
@@ -262,4 +261,6 @@ def _observed(row: Row) -> ObservedRun:
         reason=row.reason if row.state in OVER_STATES or row.state == CANCEL_REQUESTED else "",
         display_name=row.display_name,
         description=row.description,
+        preempted=bool(row.preempted),
+        record=sha256(row.record.encode()) if row.record else "",
     )

@@ -41,6 +41,8 @@ class Ending:
 
     state: str
     reason: str
+    preempted: bool = False
+    """The machine was taken away."""
 
 
 def main(state: str, run: str) -> None:
@@ -82,7 +84,10 @@ def _supervise(store: Store, places: Places, run: str) -> None:
     finally:
         say(f"{run} is {ending.state}: {ending.reason or 'all ranks succeeded'}")
         end(leaders, marks(launch), launch.grace)
-        store.finish(run, ending.state, ending.reason, datetime.now(UTC), SUPERVISED)
+        if ending.preempted:
+            store.lose(run, ending.reason, datetime.now(UTC))
+        else:
+            store.finish(run, ending.state, ending.reason, datetime.now(UTC), SUPERVISED)
 
 
 def marks(launch: Launch) -> frozenset[bytes]:
@@ -132,7 +137,7 @@ def _asked(store: Store, run: str, told: Sequence[int]) -> Ending | None:
     """Return how the run is to end because somebody asked for it."""
     if told:
         name = signal.Signals(told[0]).name
-        return Ending("Failed", f"its supervisor was told to stop ({name})")
+        return Ending("Failed", f"its supervisor was told to stop ({name})", preempted=True)
     try:
         row = store.row(run)
     except UnavailableError as error:  # a run does not end for want of an answer
@@ -152,6 +157,9 @@ def _watched(
         codes = [process.poll() for process in ranks]
         failed = next((rank for rank, code in enumerate(codes) if code), None)
         if failed is not None:
+            time.sleep(_TICK)  # a shutdown tells ranks and supervisor at once, in any order
+            if (ending := asked()) is not None and ending.preempted:
+                return ending
             return Ending("Failed", f"rank {failed} {_described(codes[failed] or 0)}")
         if all(code == 0 for code in codes):
             return Ending("Completed", "")

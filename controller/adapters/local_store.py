@@ -14,7 +14,7 @@ from dataclasses import astuple, dataclass
 from datetime import datetime
 from pathlib import Path
 
-from controller.adapters.local_process import Process
+from controller.adapters.local_process import Process, alive
 from controller.errors import CannotRunError, UnavailableError
 from controller.values import RunName
 
@@ -25,7 +25,7 @@ CANCEL_REQUESTED = "CancelRequested"
 SUPERVISED = (STARTING, RUNNING, CANCEL_REQUESTED)
 """The states, in Azure ML's words, in which a supervisor must be alive."""
 
-_VERSION = 1
+_VERSION = 2
 _WAIT = 10.0
 _SCHEMA = """
 CREATE TABLE workspace (id TEXT NOT NULL);
@@ -44,7 +44,8 @@ CREATE TABLE runs (
     started_at TEXT,
     ended_at TEXT,
     pid INTEGER,
-    pid_started TEXT
+    pid_started TEXT,
+    preempted INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE ranks (
     run TEXT NOT NULL,
@@ -56,8 +57,9 @@ CREATE TABLE ranks (
 """
 _COLUMNS = (
     "run, fingerprint, launch, record, tags, display_name, description, state, reason,"
-    " created_at, started_at, ended_at, pid, pid_started"
+    " created_at, started_at, ended_at, pid, pid_started, preempted"
 )
+_FROM_VERSION_1 = "ALTER TABLE runs ADD COLUMN preempted INTEGER NOT NULL DEFAULT 0"
 _INSERTED = 10
 """So many of the columns, up to `created_at`, are known when a run is recorded."""
 
@@ -80,6 +82,7 @@ class Row:
     ended_at: str | None = None
     pid: int | None = None
     pid_started: str | None = None
+    preempted: int = 0
 
     @property
     def supervisor(self) -> Process | None:
@@ -172,6 +175,22 @@ class Store:
             )
             return done.rowcount == 1
 
+    def lose(self, run: str, reason: str, at: datetime) -> None:
+        """End a run whose machine was taken away: preempted, or canceled where that was asked.
+
+        In one statement: a cancellation that is asked for meanwhile is either seen or too late.
+        """
+        asked = f"state = '{CANCEL_REQUESTED}'"
+        with self._open() as db:
+            db.execute(
+                "UPDATE runs SET"  # noqa: S608
+                f" state = CASE WHEN {asked} THEN 'Canceled' ELSE 'Failed' END,"
+                f" reason = CASE WHEN {asked} THEN reason || '; ' || ? ELSE ? END,"
+                f" preempted = NOT {asked}, ended_at = ?, started_at = COALESCE(started_at, ?)"
+                f" WHERE run = ? AND state IN {SUPERVISED}",
+                (reason, reason, at.isoformat(), at.isoformat(), run),
+            )
+
     def add_rank(self, run: str, rank: int, process: Process) -> None:
         """Remember a process of the run."""
         with self._open() as db:
@@ -186,14 +205,15 @@ class Store:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """Connect for one statement. Raises UnavailableError, and CannotRunError for a newer file.
+        """Connect for one statement. Raises UnavailableError; CannotRunError for a newer file, and
+        for an older one that is still in use.
 
         A connection a call costs a millisecond, and nothing is left open when a process is killed.
         """
         try:
             with closing(sqlite3.connect(self._file, timeout=_WAIT, isolation_level=None)) as db:
-                if self._version(db) == 0:
-                    self._create(db)
+                if self._version(db) < _VERSION:
+                    self._renew(db)
                 yield db
         except sqlite3.Error as error:
             message = f"the state of the local workspace, `{self._file}`, cannot be used: {error}"
@@ -207,14 +227,29 @@ class Store:
             raise CannotRunError(message, remedy="use that version")
         return version
 
-    def _create(self, db: sqlite3.Connection) -> None:
+    def _renew(self, db: sqlite3.Connection) -> None:
+        """Bring a new or an older file to this version. Of two processes at once, one does it."""
         _use_wal(db)
         db.execute("BEGIN IMMEDIATE")
-        if self._version(db) == 0:
+        version = self._version(db)
+        if version == 0:
             for statement in _SCHEMA.split(";\n"):
                 db.execute(statement)
-            db.execute(f"PRAGMA user_version = {_VERSION}")
+        elif version == 1:
+            self._refuse_while_active(db)
+            db.execute(_FROM_VERSION_1)
+        db.execute(f"PRAGMA user_version = {_VERSION}")
         db.execute("COMMIT")
+
+    def _refuse_while_active(self, db: sqlite3.Connection) -> None:
+        # A supervisor of the older version could not read the file any more, and would end its run.
+        query = f"SELECT run, pid, pid_started FROM runs WHERE state IN {SUPERVISED} ORDER BY run"  # noqa: S608
+        for run, pid, started in db.execute(query).fetchall():
+            if pid is not None and alive(Process(pid, started or "")):
+                message = (
+                    f"`{self._file}` is of an older version of admit, which still runs `{run}`"
+                )
+                raise CannotRunError(message, remedy="let it end, or cancel it with that version")
 
 
 def _use_wal(db: sqlite3.Connection) -> None:

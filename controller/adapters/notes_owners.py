@@ -1,4 +1,6 @@
-"""Who could approve, at each point of main: the chain of approved CODEOWNERS from the root.
+"""Who could approve, at each point of main: the chain of approved CODEOWNERS from a root.
+
+The root is the trusted one that is given, else the first commit, where there is only one.
 
 A version of CODEOWNERS names approvers only once it was itself approved by those whom the last
 approved version named; so does a version of the policy for how many there must be. What was not
@@ -20,6 +22,9 @@ from controller.errors import CannotRunError
 from controller.evidence.facts import Approver
 from controller.values import CommitId, RepoPath
 
+JUDGES = (*PLACES, POLICY)
+"""The files that say who approves; of them the root's bytes count as approved."""
+
 Step = dict[RepoPath, Arrival]
 """What one commit of main brought, of the paths that say who approves."""
 
@@ -32,19 +37,35 @@ class Rule:
     minimum: int
 
 
-def rules_before(git: Git, store: NotesStore, at: CommitId) -> Mapping[CommitId, Rule]:
-    """Return the rule that each commit of the first-parent line up to `at` had to meet.
+def rules_before(
+    git: Git, store: NotesStore, at: CommitId, root: CommitId | None = None
+) -> Mapping[CommitId, Rule]:
+    """Return the rule that each commit of the first-parent line from the root to `at` had to meet.
 
-    The root has its own. Raises CannotRunError where it cannot be told which root is trusted.
+    The root has its own. Raises CannotRunError where it cannot be told which root is trusted, or
+    where the trusted one is not on that line.
     """
-    _one_root(git, at)
-    steps = list(reversed(list(line_of(git.runner, [*PLACES, POLICY], at))))
-    told = [(commit, step) for commit, step in steps if step]
-    made = introducing(git.runner, ((p, c) for c, step in told for p in step), at)
-    notes = store.read(set(made.values()))
-    files = git.files_at([commit for commit, _ in told], [*PLACES, POLICY])
+    return _chain(git, store, at, root)[0]
+
+
+def rule_after(git: Git, store: NotesStore, at: CommitId, root: CommitId | None = None) -> Rule:
+    """Return the rule that what follows `at` will have to meet. Raises as `rules_before` does."""
+    return _chain(git, store, at, root)[1]
+
+
+def _chain(
+    git: Git, store: NotesStore, at: CommitId, trusted: CommitId | None
+) -> tuple[dict[CommitId, Rule], Rule]:
+    """Return the rule before each commit of the line, and the one after the last."""
+    if trusted is None:
+        _one_root(git, at)
+    steps = list(reversed(list(line_of(git.runner, JUDGES, at, trusted))))
     (root, _), *later = steps
-    standing = _read(files.get(root, {}), Rule(None, 1))
+    told = [(commit, step) for commit, step in later if step]
+    made = introducing(git.runner, ((p, c) for c, step in told for p in step), at, trusted)
+    notes = store.read(set(made.values()))
+    files = git.files_at([root, *(commit for commit, _ in told)], JUDGES)
+    standing = _read(files[root], Rule(None, 1))
     rules = {root: standing}
     unproved: set[RepoPath] = set()
     for commit, step in later:
@@ -52,7 +73,7 @@ def rules_before(git: Git, store: NotesStore, at: CommitId) -> Mapping[CommitId,
         if step:
             votes = {path: notes.get(made[path, commit], ((), ()))[0] for path in step}
             standing = _next(standing, step, files[commit], votes, unproved)
-    return rules
+    return rules, standing
 
 
 def _one_root(git: Git, at: CommitId) -> None:
@@ -132,6 +153,22 @@ def counted(
         else:
             refused[f"@{note.login} is not an owner"] = None
     return tuple(approvers.values()), tuple(refused)
+
+
+def objection(blob: Blob | None, owners: Owners | None, note: Note) -> str:
+    """Return why the approval does not count by `owners`, as a clause; '' when it does."""
+    approvers, refused = counted(note.path, blob, owners, (note,))
+    named = (owners.of(note.path) or ()) if owners else ()
+    if approvers:
+        return ""
+    if not named:
+        return f"`{note.path}` has no owner who could approve it"
+    if note.blob != (blob.sha if blob else None) or not approvable(blob):
+        return refused[0]
+    if any(kind_of_owner(owner) != "user" for owner in named):
+        return refused[0]
+    are = "are" if len(named) > 1 else "is"
+    return f"@{note.login} is not an owner of `{note.path}`; {', '.join(named)} {are}"
 
 
 def approvable(blob: Blob | None) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from controller.cli.output import world
 from controller.documents.snapshot import joined
+from controller.errors import AdmitError
+from controller.report.safe import plain
 from controller.values import RepoPath
 
 
@@ -27,7 +30,10 @@ def command(repo: Path, *, path: str, login: str) -> int:
     """
     here = world(repo)
     path = joined("", path) or path  # `./admissions/x.md` is the file that it looks like
-    made = here.host.approve(RepoPath(path), login, here.now())
+    made = here.host().approve(RepoPath(path), login, here.now())
     what = f"bytes {made.blob[:12]}" if made.blob else "its removal"
     click.echo(f"approved `{path}` as {login}: {what}, brought by commit {made.commit[:12]}")
+    with suppress(AdmitError):  # it is recorded, whether or not it can be told what it will do
+        if why := here.host(here.trusted_root).counts(made):
+            click.echo(f"recorded, but it will not count: {plain(why)}", err=True)
     return 0

@@ -16,6 +16,6 @@ def command(repo: Path, *, form: Format, verbose: bool) -> int:
 
     Exits 6 when something would change or runs that nobody knows of are there.
     """
-    from controller import passes
+    from controller.surveying import drift
 
-    return emit(passes.drift(world(repo)), form, verbose=verbose)
+    return emit(drift(world(repo)), form, verbose=verbose)

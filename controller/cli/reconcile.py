@@ -8,7 +8,6 @@ import click
 
 from controller.cli.output import Format, emit, reporting, world
 from controller.errors import UsageError
-from controller.report.safe import plain
 
 
 @click.command(
@@ -21,10 +20,21 @@ from controller.report.safe import plain
     type=click.IntRange(min=0),
     help="Cancel up to this many runs, whatever the policy's brake says; needs --reason.",
 )
-@click.option("--reason", metavar="TEXT", help="Why the brake is overridden.")
+@click.option(
+    "--accept-clock",
+    is_flag=True,
+    help="Act although the clock is far from the ledger's last heartbeat; needs --reason.",
+)
+@click.option("--reason", metavar="TEXT", help="Why; it is recorded in the ledger.")
 @reporting
 def command(
-    repo: Path, *, max_cancels: int | None, reason: str | None, form: Format, verbose: bool
+    repo: Path,
+    *,
+    max_cancels: int | None,
+    accept_clock: bool,
+    reason: str | None,
+    form: Format,
+    verbose: bool,
 ) -> int:
     """Make the workspace follow main: submit what is admitted, cancel what is withdrawn.
 
@@ -32,12 +42,11 @@ def command(
     """
     from controller import passes
 
-    if (max_cancels is None) != (not (reason or "").strip()):
+    said = (reason or "").strip()
+    if (max_cancels is not None or accept_clock) != bool(said):
         raise UsageError(
-            "`--max-cancels` and `--reason` go together",
-            remedy="say how many runs may be cancelled, and why",
+            "`--max-cancels` and `--accept-clock` go together with `--reason`",
+            remedy="say what is allowed this time, and why",
         )
-    if reason:
-        said = plain(reason.strip())
-        click.echo(f"brake on cancellations set to {max_cancels}: {said}", err=True)
-    return emit(passes.reconcile(world(repo), max_cancels), form, verbose=verbose)
+    consent = passes.Consent(max_cancels, accept_clock, said)
+    return emit(passes.reconcile(world(repo), consent), form, verbose=verbose)

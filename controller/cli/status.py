@@ -13,6 +13,6 @@ from controller.cli.output import Format, emit, reporting, world
 @reporting
 def command(repo: Path, *, form: Format, verbose: bool) -> int:
     """Show every recorded run, and what is left of every admission. Changes nothing."""
-    from controller import passes
+    from controller.surveying import status
 
-    return emit(passes.status(world(repo)), form, verbose=verbose)
+    return emit(status(world(repo)), form, verbose=verbose)

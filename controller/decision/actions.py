@@ -7,12 +7,18 @@ from typing import Literal
 
 from controller.values import AdmissionId, Fingerprint, RepoPath, RunName
 
-Cause = Literal["withdrawn", "expired", "overspent", "superseded", "drained"]
+Cause = Literal["withdrawn", "expired", "overspent", "superseded", "drained", "stopped"]
+Doubt = Literal["", "not-asked", "vanished", "foreign", "unapproved-withdrawal", "in-doubt"]
+"""What a Keep waits for, as far as a later pass has to know."""
 
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """Start `run`: reserve its worst case, record why it is admissible, then submit it."""
+    """Start `run`: reserve its worst case, record why it is admissible, then submit it.
+
+    `reserved`: that was done before, and its deadline is open. A later `attempt` than the first is
+    a retry out of the reservation of the first.
+    """
 
     run: RunName
     path: RepoPath
@@ -20,6 +26,8 @@ class Submit:
     fingerprint: Fingerprint
     gpu_hours: float
     why: str
+    attempt: int = 1
+    reserved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +42,16 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Leave an active run alone. `undecided`: because something could not be asked or proved."""
+    """Leave an active run alone. `undecided`: because something could not be asked or proved.
+
+    `overdue`: it was asked to end long ago and has not.
+    """
 
     run: RunName
     why: str
     undecided: bool = False
+    doubt: Doubt = ""
+    overdue: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +68,15 @@ class Withhold:
 
 @dataclass(frozen=True, slots=True)
 class Settle:
-    """Make a reservation exact: the last attempt is over."""
+    """Make a reservation exact: the last attempt is over.
+
+    `bound`: the workspace could not say how long an attempt took, so its time limit is charged.
+    """
 
     run: RunName
     gpu_hours: float
     why: str
+    bound: bool = False
 
 
 @dataclass(frozen=True, slots=True)

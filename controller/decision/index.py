@@ -47,6 +47,8 @@ def _namesakes(catalog: Catalog) -> dict[str, tuple[RepoPath, ...]]:
     for path, manifest in catalog.manifests.items():
         if path not in catalog.parts:
             named.setdefault(manifest.name, []).append(path)
+    for path, ran in catalog.ran.items():
+        named.setdefault(ran.name, []).append(path)
     return {name: tuple(sorted(paths)) for name, paths in named.items()}
 
 

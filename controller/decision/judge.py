@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from controller.decision.balances import balances_of
 from controller.decision.cost import worst_case
 from controller.decision.index import Index
 from controller.decision.rules import ADMISSION_RULES, JOB_RULES
@@ -20,12 +21,9 @@ from controller.documents.manifest import Manifest
 from controller.documents.payload import run_name
 from controller.documents.policy import Policy
 from controller.evidence.facts import Evidence
-from controller.ledger.account import Balance, balance
+from controller.ledger.account import DIGITS, Balance
 from controller.ledger.records import RunRecord
 from controller.values import AdmissionId, Fingerprint, RepoPath
-
-_DIGITS = 9
-"""Decimals of a GPU hour that survive taking a number out of a sum again: 4 microseconds."""
 
 
 def judge_admission(case: AdmissionCase) -> tuple[Found, ...]:
@@ -80,7 +78,7 @@ class Docket:
             policy=policy,
             evidence=evidence,
             index=Index.of(catalog, evidence),
-            balances=_balances(catalog.admissions, evidence.records),
+            balances=balances_of(catalog.admissions, evidence),
             records={(record.name, record.fingerprint): record for record in evidence.records},
         )
 
@@ -122,22 +120,9 @@ def _job_verdict(case: JobCase, admitted: tuple[Found, ...]) -> Verdict:
     )
 
 
-def _balances(
-    admissions: Mapping[AdmissionId, Admission], records: Iterable[RunRecord]
-) -> dict[AdmissionId, Balance]:
-    """Hand each account its own records only: ten thousand of both are a hundred million looks."""
-    charged: dict[AdmissionId, list[RunRecord]] = {}
-    for record in records:
-        charged.setdefault(record.admission, []).append(record)
-    return {
-        id_: balance(id_, admission.grant.gpu_hours, charged.get(id_, ()))
-        for id_, admission in admissions.items()
-    }
-
-
 def _without(account: Balance, own: RunRecord) -> Balance:
     """Return `account` as it would be if `own` had never been charged to it."""
     if own.active:
-        reserved = round(account.reserved - own.reserved, _DIGITS)
+        reserved = round(account.reserved - own.reserved, DIGITS)
         return replace(account, reserved=reserved, nodes=account.nodes - own.nodes)
-    return replace(account, used=round(account.used - own.charged, _DIGITS))
+    return replace(account, used=round(account.used - own.charged, DIGITS))

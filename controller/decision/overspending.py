@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from controller.decision.actions import Cancel, Settle
+from controller.decision.actions import Cancel, Settle, Submit
 from controller.decision.starts import SLACK
 from controller.decision.table import Active, Ending, Table, leaves
 from controller.documents.admission import Admission
-from controller.documents.payload import run_name
 from controller.evidence.facts import Known
 from controller.ledger.account import Balance
 from controller.ledger.records import RunRecord
@@ -38,7 +37,8 @@ def _down_to(
 ) -> Iterator[Cancel]:
     """Count what is over or ends anyway as it will be, then end the newest until it fits.
 
-    A run whose state is not known may be over: no older one ends for what it might give back.
+    A run whose state is not known may be over: no older one ends for what it might give back. Nor
+    for what is left of a reservation that no run is started from in this pass.
     """
     evidence, balance = table.evidence, table.balances[admission.id]
     granted, committed = admission.grant.gpu_hours, balance.used + balance.reserved
@@ -46,9 +46,11 @@ def _down_to(
     for record in evidence.records:
         if record.admission != admission.id or not record.active:
             continue
-        run = run_name(record.name, record.fingerprint, record.attempts)
-        if isinstance(settle := out[run], Settle):
+        run = record.run
+        if isinstance(settle := out.get(run), Settle):
             committed += settle.gpu_hours - record.reserved
+        elif record.stage != "submitted" and not _starts(record, table):
+            committed -= record.reserved - record.last.spent
         elif run in active and leaves(active[run], out):
             committed -= active[run].gives_back(evidence.asked_at)
         elif run in active or not isinstance(evidence.runs.get(run), Known):
@@ -61,6 +63,11 @@ def _down_to(
             committed -= active[run].gives_back(evidence.asked_at)
         else:
             committed -= record.reserved
+
+
+def _starts(record: RunRecord, table: Table) -> bool:
+    wish = table.by_key.get((record.name, record.fingerprint))
+    return wish is not None and isinstance(wish.follows, Submit)
 
 
 def _cancel(active: Active, balance: Balance, granted: float) -> Cancel:

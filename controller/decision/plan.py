@@ -24,13 +24,14 @@ from controller.decision.actions import (
     Withhold,
     changes,
 )
+from controller.decision.balances import balances_of
 from controller.decision.endings import endings
 from controller.decision.starts import wishes
 from controller.decision.table import Table
 from controller.decision.verdict import Verdict
 from controller.documents.catalog import Catalog
 from controller.evidence.facts import Evidence, Known
-from controller.ledger.account import Balance, balance
+from controller.ledger.account import DIGITS, Balance
 from controller.ledger.records import RunRecord
 from controller.values import AdmissionId, Digest, Json, RepoPath, canonical_json, sha256
 
@@ -64,12 +65,15 @@ class Plan:
     def digest(self) -> Digest:
         """SHA-256 over the canonical JSON of the target, the actions, balances and records.
 
-        Reasons are not in it: one may count days, and a plan does not get stale by that.
+        Reasons are not in it, nor is what a run takes beyond its reservation: one may count days,
+        the other grows with every second, and a plan does not get stale by that.
         """
         content: Json = {
             "actions": [_bound(action) for action in self.actions],
-            "balances": {i: asdict(b) for i, b in sorted(self.balances.items())},
-            "records": [[r.name, r.fingerprint, r.attempts, r.reserved] for r in self.records],
+            "balances": {i: _set_aside(b) for i, b in sorted(self.balances.items())},
+            "records": [
+                [r.name, r.fingerprint, r.attempts, r.stage, r.reserved] for r in self.records
+            ],
             "workspace": self.workspace,
         }
         return sha256(canonical_json(content))
@@ -92,6 +96,12 @@ def described(action: Action) -> dict[str, Any]:
     return {"action": kind_of(action), **said}
 
 
+def _set_aside(balance: Balance) -> dict[str, Any]:
+    said = asdict(balance)
+    overrun = said.pop("overrun")
+    return said | {"reserved": round(balance.reserved - overrun, DIGITS)}
+
+
 def _bound(action: Action) -> dict[str, Any]:
     return {key: value for key, value in described(action).items() if key != "why"}
 
@@ -110,21 +120,12 @@ def make_plan(
     """
     records = tuple(sorted(evidence.records, key=lambda r: (r.name, r.fingerprint)))
     evidence = replace(evidence, records=records)
-    balances = balances_of(catalog, records)
+    balances = balances_of(catalog.admissions, evidence)
     asked = tuple(wishes(catalog, verdicts, evidence, balances))
     starts = [wish.follows for wish in asked if not isinstance(wish.follows, RunRecord)]
     actions = in_order([*starts, *endings(Table(catalog, evidence, balances, asked))])
     active = tuple(record for record in records if record.active)
     return Plan(workspace, actions, balances, active, _brake(actions, evidence, max_cancels))
-
-
-def balances_of(catalog: Catalog, records: Iterable[RunRecord]) -> dict[AdmissionId, Balance]:
-    """Return a balance for each admission on main, and for each that has records."""
-    own: dict[AdmissionId, list[RunRecord]] = {id_: [] for id_ in catalog.admissions}
-    for record in records:
-        own.setdefault(record.admission, []).append(record)
-    granted = {id_: a.grant.gpu_hours for id_, a in catalog.admissions.items()}
-    return {id_: balance(id_, granted.get(id_, 0.0), own[id_]) for id_ in sorted(own)}
 
 
 def in_order(actions: Iterable[Action]) -> tuple[Action, ...]:
@@ -146,7 +147,7 @@ def in_order(actions: Iterable[Action]) -> tuple[Action, ...]:
 
 
 def _brake(actions: Iterable[Action], evidence: Evidence, max_cancels: int | None) -> str:
-    wanted = sum(isinstance(action, Cancel) for action in actions)
+    wanted = sum(isinstance(action, Cancel) and action.cause != "stopped" for action in actions)
     policy = evidence.policy.value if isinstance(evidence.policy, Known) else None
     if max_cancels is not None:
         limit, said = max_cancels, f"`--max-cancels` is {max_cancels}"
@@ -155,8 +156,11 @@ def _brake(actions: Iterable[Action], evidence: Evidence, max_cancels: int | Non
         said = f"`limits.cancels_per_pass` is {limit}"
     else:
         limit, said = 0, "no approved policy is known that sets a limit"
-    if wanted <= limit:
+    latched = evidence.latched and max_cancels is None and wanted > 0
+    if wanted <= limit and not latched:
         return ""
+    if latched and wanted <= limit:
+        said = "an earlier pass would have cancelled too many, which nobody has looked at since"
     return (
         f"this pass would cancel {wanted} of the active runs and {said}, so it cancels none; "
         f"look at them, then `admit reconcile --max-cancels {wanted} --reason TEXT`"

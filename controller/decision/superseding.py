@@ -9,8 +9,6 @@ from typing import assert_never
 from controller.decision.actions import Cancel, Keep, Submit, Withhold
 from controller.decision.starts import Room, Wish, rooms
 from controller.decision.table import Active, Ending, Table, leaves
-from controller.decision.verdict import Outcome, worst
-from controller.documents.payload import run_name
 from controller.evidence.facts import Known
 from controller.ledger.records import RunRecord
 from controller.values import AdmissionId, RunName
@@ -45,9 +43,14 @@ def superseded(
 def _left_by_starts(table: Table) -> dict[AdmissionId, Room]:
     """Return what every admission has left when the starts of this pass are done."""
     left = rooms(table.catalog, table.balances)
+    records = {(r.name, r.fingerprint): r for r in table.evidence.records if r.active}
     for wish in table.wishes:
-        if isinstance(start := wish.follows, Submit):
-            left[start.admission].take(start.gpu_hours, wish.manifest.spec.nodes)
+        if not isinstance(start := wish.follows, Submit):
+            continue
+        left[start.admission].take(start.gpu_hours, wish.manifest.spec.nodes)
+        there = records.get((wish.manifest.name, start.fingerprint))
+        if there is not None and there.admission == start.admission:  # what it holds already
+            left[start.admission].take(-there.reserved, -there.nodes)
     return left
 
 
@@ -100,16 +103,15 @@ def _replaced(active: Active, wish: Wish, table: Table, *, makes_room: bool) -> 
 
 def _replaced_before(active: Active, record: RunRecord, wish: Wish, table: Table) -> Keep | Cancel:
     """Main went back to what ran before, or its submission is recorded and this still runs."""
-    newer = run_name(record.name, record.fingerprint, record.attempts)
+    newer = record.run
     asks = f"`{wish.manifest.path}` asks for `{newer}` now"
-    approvals = [f for f in wish.verdict.findings if f.rule == "owner-approval"]
-    if worst(approvals) is not Outcome.MET:
+    if not wish.approved:
         why = f"{asks}, and that change is not proved approved"
-        return Keep(active.run, why, undecided=True)
+        return Keep(active.run, why, undecided=True, doubt="in-doubt")
     if not record.active:
         return Cancel(active.run, "superseded", f"{asks}, which is settled")
     answer = table.evidence.runs.get(newer)
     if isinstance(answer, Known) and answer.value is not None:
         return Cancel(active.run, "superseded", f"{asks}, which was submitted")
     why = f"{asks}, of which the workspace does not say that it is there"
-    return Keep(active.run, why, undecided=True)
+    return Keep(active.run, why, undecided=True, doubt="in-doubt")

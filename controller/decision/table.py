@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cached_property
 
-from controller.decision.actions import Cancel, Keep, Settle
+from controller.decision.actions import Cancel, Keep, Release, Settle
 from controller.decision.starts import Wish
 from controller.documents.catalog import Catalog
 from controller.documents.policy import Policy
 from controller.evidence.facts import Evidence, Known, ObservedRun
 from controller.ledger.account import Balance
 from controller.ledger.records import RunRecord
-from controller.values import AdmissionId, RunName
+from controller.values import AdmissionId, Fingerprint, RunName
 
-Ending = Keep | Cancel | Settle
+Ending = Keep | Cancel | Settle | Release
 
 _ENDING_STATES = frozenset({"CancelRequested", "Finalizing"})
 
@@ -31,15 +31,15 @@ class Active:
 
     @property
     def ending(self) -> bool:
-        """Whether it ends by itself already: nobody has to cancel it."""
-        return self.observed.state in _ENDING_STATES
+        """Whether it ends already, by itself or because it was asked to: nobody has to ask."""
+        return self.observed.state in _ENDING_STATES or self.record.attempt.cancel is not None
 
     def gives_back(self, at: datetime) -> float:
         """Return the GPU hours of its reservation that are left if it ends at `at`."""
         start = self.observed.started_at
         elapsed = max(0.0, (at - start).total_seconds()) / 3600 if start else 0.0
-        spent = elapsed * self.record.nodes * self.record.gpus_per_node
-        return max(0.0, self.record.reserved - spent)
+        going = elapsed * self.record.nodes * self.record.gpus_per_node
+        return max(0.0, self.record.reserved - self.record.last.spent - going)
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,12 @@ class Table:
     @cached_property
     def names(self) -> frozenset[str]:
         """The name of every sound manifest, the parts of others included."""
-        return frozenset(manifest.name for manifest in self.catalog.manifests.values())
+        return self.catalog.names
+
+    @cached_property
+    def by_key(self) -> Mapping[tuple[str, Fingerprint], Wish]:
+        """What is asked for of each payload; where manifests share a name, the last of them."""
+        return {(w.manifest.name, w.manifest.payload.fingerprint): w for w in self.wishes}
 
     @cached_property
     def asked(self) -> Mapping[str, tuple[Wish, ...]]:

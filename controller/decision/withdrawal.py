@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from controller.decision.actions import Cancel, Keep
-from controller.decision.table import Active, Table
+from controller.decision.table import Table
 from controller.evidence.approval import Proof, proof
 from controller.evidence.facts import Known, Unavailable
+from controller.ledger.records import RunRecord
 from controller.values import RepoPath
 
+APART = timedelta(minutes=10)
+"""A withdrawal that nobody entitled approved acts when two passes so far apart see it."""
 
-def admission_gone(active: Active, table: Table) -> Keep | Cancel | None:
+
+def admission_gone(record: RunRecord, table: Table) -> Keep | Cancel | None:
     """Its admission was removed. One that is broken is there."""
-    id_ = active.record.admission
+    id_ = record.admission
     path = RepoPath(f"admissions/{id_}.md")
     if id_ in table.catalog.admissions or path in table.catalog.broken:
         return None
     minimum = table.policy.minimum_approvals if table.policy else None
     return _withdrawn(
-        active, path, f"its admission `{path}` is not on main any more", minimum, table
+        record, path, f"its admission `{path}` is not on main any more", minimum, table
     )
 
 
-def manifest_gone(active: Active, table: Table) -> Keep | Cancel | None:
+def manifest_gone(record: RunRecord, table: Table) -> Keep | Cancel | None:
     """Its manifest was removed, or got a new `name:`. Moved, broken or a part, it is there."""
-    path, catalog = active.record.path, table.catalog
-    if active.record.name in table.names or path in catalog.broken or path in catalog.parts:
+    path, catalog = record.path, table.catalog
+    if record.name in table.names or path in catalog.broken or path in catalog.parts:
         return None
     here = catalog.manifests.get(path)
     what = f"is named `{here.name}` now" if here else "is not on main any more"
     if here is None and (maybe := _unreadable(table)):
         why = f"its manifest `{path}` {what}, but `{maybe}` is broken and may be the same job"
-        return Keep(active.run, why, undecided=True)
+        return Keep(record.run, why, undecided=True, doubt="in-doubt")
     minimum = table.policy.manifest_approvals if table.policy else None
-    return _withdrawn(active, path, f"its manifest `{path}` {what}", minimum, table)
+    return _withdrawn(record, path, f"its manifest `{path}` {what}", minimum, table)
 
 
 def _unreadable(table: Table) -> RepoPath | None:
@@ -43,26 +49,36 @@ def _unreadable(table: Table) -> RepoPath | None:
 
 
 def _withdrawn(
-    active: Active, path: RepoPath, what: str, minimum: int | None, table: Table
+    record: RunRecord, path: RepoPath, what: str, minimum: int | None, table: Table
 ) -> Keep | Cancel:
     """A withdrawal counts where `minimum` owners approved it (None: that is not known)."""
     if minimum is None:
-        return _in_doubt(active, what, "no approved policy says how many owners have to")
+        return _in_doubt(record, what, "no approved policy says how many owners have to")
     answer = table.evidence.approvals.get(path)
     blob = table.catalog.snapshot.files.get(path)
     if isinstance(answer, Known) and answer.value.blob != (blob.sha if blob else None):
-        return _in_doubt(active, what, "the answer is about other bytes")
+        return _in_doubt(record, what, "the answer is about other bytes")
     match proof(answer, minimum):
         case Proof.PROVED:
-            return Cancel(active.run, "withdrawn", f"{what}, approved")
+            return Cancel(record.run, "withdrawn", f"{what}, approved")
         case Proof.UNPROVED:
-            why = f"{what}, but too few of those entitled approved that"
-            return Keep(active.run, why, undecided=True)
+            return _unapproved(record, what, table)
         case Proof.UNKNOWN:
             doubt = answer.why if isinstance(answer, Unavailable) else "it was not asked"
-            return _in_doubt(active, what, doubt)
+            return _in_doubt(record, what, doubt)
 
 
-def _in_doubt(active: Active, what: str, doubt: str) -> Keep:
+def _unapproved(record: RunRecord, what: str, table: Table) -> Keep | Cancel:
+    """It acts when two passes see it, so far apart that it is no slip in between two merges."""
+    why = f"{what}, but too few of those entitled approved that"
+    since = table.evidence.sightings.get(record.run)
+    if since is not None and table.evidence.asked_at - since >= APART:
+        said = f"{why}; so it was already at {since:%Y-%m-%d %H:%M} UTC"
+        return Cancel(record.run, "withdrawn", said)
+    wait = f"; it ends when a pass {APART.seconds // 60} minutes after the first sees the same"
+    return Keep(record.run, why + wait, undecided=True, doubt="unapproved-withdrawal")
+
+
+def _in_doubt(record: RunRecord, what: str, doubt: str) -> Keep:
     why = f"{what}; whether that was approved is not known: {doubt}"
-    return Keep(active.run, why, undecided=True)
+    return Keep(record.run, why, undecided=True, doubt="in-doubt")

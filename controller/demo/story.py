@@ -33,8 +33,10 @@ def tell(*, keep: bool) -> int:
         _submitted(scene)
         _registered(scene)
         _in_sync(scene)
+        _verified(scene)
         _unpinned(scene)
         _revoked(scene)
+        _explained(scene)
     finally:
         _stop_all(scene)
         if not keep:
@@ -61,6 +63,8 @@ def _prepare(scene: Scene) -> None:
     scene.write(".gitignore", ".admit/\nmlflow.db\nresults.db\nmlruns/\n.cache/\n")
     scene.shell("git init --quiet --initial-branch=main .", quiet=True)
     scene.shell("git add . && git commit --quiet -m 'policy and owners'", quiet=True)
+    _headline("begun", "the ledger, a branch of its own, trusts this main and what comes after it")
+    scene.shell("admit ledger init")
 
 
 def _measure(scene: Scene) -> tuple[str, str]:
@@ -132,6 +136,11 @@ def _in_sync(scene: Scene) -> None:
     scene.shell("admit drift")
 
 
+def _verified(scene: Scene) -> None:
+    _headline("verified", "from the registered model back to who approved it, edge by edge")
+    scene.shell("admit verify models:/digits/1 --online")
+
+
 def _unpinned(scene: Scene) -> None:
     _headline("refused", "a tag can be moved to another image after the review")
     scene.shell("git switch --quiet -c retag", quiet=True)
@@ -160,6 +169,15 @@ def _revoked(scene: Scene) -> None:
     scene.shell("admit reconcile")
     scene.wait(lambda runs: "Canceled" in runs.values(), "the run ends", 30)
     scene.shell("admit status")
+
+
+def _explained(scene: Scene) -> None:
+    _headline("explained", "why it ended, from the ledger alone; and that nobody changed it")
+    (run,) = (run for run in scene.states() if run.startswith("digits-long"))
+    scene.shell("admit reconcile")
+    scene.shell(f"admit explain {run}")
+    scene.shell("git log --format='%h %s' admit-ledger | head -n 12")
+    scene.shell("admit ledger fsck --all")
 
 
 def _stop_all(scene: Scene) -> None:

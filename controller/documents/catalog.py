@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import posixpath
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from controller.documents.admission import Admission, mode_problem, read_admission
@@ -20,7 +20,15 @@ from controller.documents.references import (
     payload_code,
 )
 from controller.documents.snapshot import REGULAR, Blob, Snapshot
-from controller.values import AdmissionId, BlobId, Location, Problem, RepoPath, by_place
+from controller.values import (
+    AdmissionId,
+    BlobId,
+    Fingerprint,
+    Location,
+    Problem,
+    RepoPath,
+    by_place,
+)
 
 ADMISSIONS = "admissions/"
 JOBS = "jobs/"
@@ -50,10 +58,19 @@ class Parses(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Ran:
+    """What is known of a manifest whose bytes were run and are settled: nothing follows from it."""
+
+    name: str
+    fingerprint: Fingerprint
+
+
+@dataclass(frozen=True, slots=True)
 class Catalog:
     """The documents of one snapshot. A file is in `broken` or sound, never both.
 
-    `parts` are manifests that another manifest refers to: never submitted on their own.
+    `parts` are manifests that another manifest refers to: never submitted on their own. `ran` are
+    manifests that were not read again, because they have the bytes of a settled run.
     """
 
     snapshot: Snapshot
@@ -63,6 +80,13 @@ class Catalog:
     manifests: Mapping[RepoPath, Manifest]
     broken: Mapping[RepoPath, tuple[Problem, ...]]
     parts: frozenset[RepoPath] = frozenset()
+    ran: Mapping[RepoPath, Ran] = field(default_factory=dict)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The name of every sound manifest, read or not read again."""
+        read = (manifest.name for manifest in self.manifests.values())
+        return frozenset({*read, *(ran.name for ran in self.ran.values())})
 
 
 def is_document(path: str) -> bool:
@@ -70,15 +94,23 @@ def is_document(path: str) -> bool:
     return _is_manifest(path) or _is_admission(path) or path == POLICY or path in PLACES
 
 
-def read_catalog(snapshot: Snapshot, parses: Parses | None = None) -> Catalog:
-    """Return every document of `snapshot`. A broken one hides no other; nothing is raised."""
+def read_catalog(
+    snapshot: Snapshot,
+    parses: Parses | None = None,
+    ran: Mapping[tuple[RepoPath, BlobId], Ran] | None = None,
+) -> Catalog:
+    """Return every document of `snapshot`. A broken one hides no other; nothing is raised.
+
+    A manifest whose path and bytes are in `ran` is not read again.
+    """
     names = _names(snapshot.files)
+    over = {} if ran is None else _over(snapshot, names, ran)
     admissions: dict[AdmissionId, Admission] = {}
     manifests: dict[RepoPath, Manifest] = {}
     broken = {path: list(problems) for path, problems in names.items()}
     policy: Policy | None = None
     for path in filter(is_document, snapshot.files):
-        if path in PLACES:
+        if path in PLACES or path in over:
             continue
         match _document(path, snapshot.files[path], parses):
             case Manifest() as manifest if path not in broken:
@@ -97,7 +129,21 @@ def read_catalog(snapshot: Snapshot, parses: Parses | None = None) -> Catalog:
         admissions=admissions,
         manifests=manifests,
         broken={path: by_place(problems) for path, problems in broken.items()},
+        ran=over,
     )
+
+
+def _over(
+    snapshot: Snapshot,
+    unfit: Container[RepoPath],
+    ran: Mapping[tuple[RepoPath, BlobId], Ran],
+) -> dict[RepoPath, Ran]:
+    there = ((path, blob, ran.get((path, blob.sha))) for path, blob in snapshot.files.items())
+    return {
+        path: known
+        for path, blob, known in there
+        if known is not None and blob.mode == REGULAR and path not in unfit and _is_manifest(path)
+    }
 
 
 def _is_manifest(path: str) -> bool:

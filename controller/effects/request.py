@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,9 +14,24 @@ from controller.documents.catalog import Catalog
 from controller.documents.kinds.command import Image
 from controller.documents.manifest import Manifest
 from controller.documents.payload import RunRequest
-from controller.evidence.facts import Answer, Approval, Evidence, Known
-from controller.ledger.records import RunRecord, tags_of
-from controller.values import Json, RepoPath, canonical_json, sha256
+from controller.errors import CannotRunError
+from controller.evidence.facts import Evidence
+from controller.evidence.recorded import recorded
+from controller.ledger.book import Account, Proof, ProvedBy
+from controller.ledger.codec import SCHEMA
+from controller.ledger.records import Attempt, Generation
+from controller.values import (
+    AdmissionId,
+    BlobId,
+    CommitId,
+    Json,
+    RepoPath,
+    RunName,
+    canonical_json,
+    sha256,
+)
+
+TAG_PREFIX = "admit."
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,85 +44,147 @@ class Surroundings:
     results_url: str = ""
 
 
-def request_for(
-    submit: Submit,
-    verdict: Verdict,
-    catalog: Catalog,
-    evidence: Evidence,
-    plan: Plan,
-    surroundings: Surroundings,
-) -> RunRequest:
-    """Return the complete submission: the judged payload, our tags, the injected block, why."""
-    manifest = catalog.manifests[submit.path]
-    admission = catalog.admissions[submit.admission]
-    record = canonical_json(
-        _admission_record(submit, verdict, catalog, evidence, plan, surroundings)
-    )
-    injected = {
-        "ADMIT_RUN": submit.run,
-        "ADMIT_ADMISSION": admission.id,
-        "ADMIT_COMMIT": catalog.snapshot.commit or "",
-        "ADMIT_RECORD": sha256(record),
-        "ADMIT_DATASET_DIGEST": manifest.payload.dataset,
-        "ADMIT_IMAGE": _image(manifest),
-        "ADMIT_MODEL": admission.model,
-        "ADMIT_MLFLOW_TRACKING_URI": surroundings.mlflow_uri,
-        "ADMIT_RESULTS_URL": surroundings.results_url,
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What one pass saw and decided, from which its submissions follow."""
+
+    catalog: Catalog
+    evidence: Evidence
+    verdicts: Mapping[RepoPath, Verdict]
+    plan: Plan
+    surroundings: Surroundings
+
+    @property
+    def main(self) -> CommitId:
+        """The commit of main that the pass read."""
+        return self.catalog.snapshot.commit or CommitId("")
+
+    def admission_of(self, path: RepoPath) -> Admission | None:
+        """Return the admission that a manifest names, if both are sound."""
+        manifest = self.catalog.manifests.get(path)
+        id_ = AdmissionId(manifest.admission) if manifest else None
+        return self.catalog.admissions.get(id_) if id_ else None
+
+
+def admission_record(submit: Submit, case: Case) -> bytes:
+    """Return everything that makes the run admissible, as the file of which a digest goes with it.
+
+    Also the injected block, but for that digest: a submission can be made again from here.
+    """
+    manifest = case.catalog.manifests[submit.path]
+    admission = case.catalog.admissions[submit.admission]
+    files = case.catalog.snapshot.files
+    paths = _rests_on(manifest, admission, case.catalog)
+    cost = case.verdicts[submit.path].cost
+    content: Json = {
+        "schema": SCHEMA,
+        "run": submit.run,
+        "name": manifest.name,
+        "fingerprint": submit.fingerprint,
+        "attempt": submit.attempt,
+        "admission": admission.id,
+        "payload": manifest.payload.content,
+        "image": _image(manifest),
+        "commit": case.catalog.snapshot.commit or "",
+        "manifest": manifest.path,
+        "blobs": {path: files[path].sha for path in paths if path in files},
+        "evidence": recorded(
+            case.evidence, paths, [admission.claim.run] if admission.claim.run else [], [submit.run]
+        ),
+        "findings": [
+            [f.rule, f.outcome.name, f.reason] for f in case.verdicts[submit.path].findings
+        ],
+        "gpu_hours": submit.gpu_hours,
+        "price": f"{cost.amount} {cost.currency}" if cost else "",
+        "controller": case.surroundings.controller_version,
+        "workspace": case.surroundings.workspace,
+        "plan": case.plan.digest,
+        "injected": _injected(submit, manifest, admission, case),
+    }
+    return canonical_json(content) + b"\n"
+
+
+def request_from(record: bytes, manifest: Manifest) -> RunRequest:
+    """Return the submission that an admission record stands for: that payload, under that name.
+
+    Raises CannotRunError where it is the record of another payload.
+    """
+    try:
+        said = json.loads(record)
+        run, fingerprint = RunName(said["run"]), said["fingerprint"]
+        injected = {str(key): str(value) for key, value in said["injected"].items()}
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise CannotRunError(
+            f"the admission record of a run of `{manifest.path}` is damaged",
+            remedy="`admit ledger fsck` names the commit that broke it",
+        ) from error
+    if fingerprint != manifest.payload.fingerprint:
+        raise CannotRunError(
+            f"the admission record of `{run}` is of another payload than `{manifest.path}` has now",
+            remedy="`admit ledger fsck` names the commit that broke it",
+        )
+    digest = sha256(record)
+    tags = {
+        "name": manifest.name,
+        "fingerprint": fingerprint,
+        "admission": injected.get("ADMIT_ADMISSION", ""),
+        "record": digest,
     }
     return RunRequest(
-        run=submit.run,
+        run=run,
         payload=manifest.payload,
-        tags={**manifest.tags, **tags_of(_run_record(submit, manifest, catalog, evidence))},
-        injected={key: value for key, value in injected.items() if value},
+        tags={**manifest.tags, **{TAG_PREFIX + key: value for key, value in tags.items()}},
+        injected={**injected, "ADMIT_RECORD": digest},
         display_name=manifest.display_name,
         description=manifest.description,
         record=record,
     )
 
 
-def _run_record(
-    submit: Submit, manifest: Manifest, catalog: Catalog, evidence: Evidence
-) -> RunRecord:
-    target = catalog.policy.compute[manifest.spec.compute] if catalog.policy else None
-    return RunRecord(
-        name=manifest.name,
-        fingerprint=submit.fingerprint,
+def generation(submit: Submit, case: Case, attempt: Attempt) -> Generation:
+    """Return the reservation for a first attempt."""
+    manifest = case.catalog.manifests[submit.path]
+    policy, spec = case.catalog.policy, manifest.spec
+    target = policy.compute.get(spec.compute) if policy else None
+    return Generation(
         admission=submit.admission,
         path=submit.path,
-        nodes=manifest.spec.nodes,
+        blob=BlobId("") if manifest.paths else manifest.blob,
+        workspace=case.surroundings.workspace,
+        nodes=spec.nodes,
         gpus_per_node=target.gpus_per_node if target else 0,
-        reserved=submit.gpu_hours,
-        started_at=evidence.asked_at,
+        timeout=spec.timeout or 0,
+        retries=case.catalog.admissions[submit.admission].grant.retries,
+        gpu_hours=submit.gpu_hours,
+        attempts=(attempt,),
     )
 
 
-def _admission_record(
-    submit: Submit,
-    verdict: Verdict,
-    catalog: Catalog,
-    evidence: Evidence,
-    plan: Plan,
-    surroundings: Surroundings,
-) -> Json:
-    """Everything that made the run admissible, as data; its digest goes with the run."""
-    manifest = catalog.manifests[submit.path]
-    admission = catalog.admissions[submit.admission]
-    return {
-        "schema": 1,
-        "run": submit.run,
-        "fingerprint": submit.fingerprint,
-        "payload": manifest.payload.content,
-        "image": _image(manifest),
-        "commit": catalog.snapshot.commit or "",
-        "blobs": _blobs(manifest, admission, catalog),
-        "approvals": _approvals(manifest, admission, catalog, evidence.approvals),
-        "findings": [[f.rule, f.outcome.name, f.reason] for f in verdict.findings],
-        "gpu_hours": submit.gpu_hours,
-        "asked_at": evidence.asked_at.isoformat(),
-        "controller": surroundings.controller_version,
-        "workspace": surroundings.workspace,
-        "plan": plan.digest,
-    }
+def account_of(admission: Admission) -> Account:
+    """Return an approved version of an admission as the ledger keeps it."""
+    return Account(
+        id=admission.id,
+        blob=admission.blob,
+        owner=admission.owner,
+        expires=admission.expires,
+        granted=admission.grant.gpu_hours,
+    )
+
+
+def proofs(submit: Submit, case: Case) -> list[Proof]:
+    """Return what proved each document that the start rests on."""
+    manifest = case.catalog.manifests[submit.path]
+    admission = case.catalog.admissions[submit.admission]
+    found = []
+    for path in _rests_on(manifest, admission, case.catalog):
+        answer = case.evidence.approvals.get(path)
+        approval = getattr(answer, "value", None)
+        if approval is None:
+            continue
+        by = tuple(ProvedBy(a.login, a.at, a.source, a.id) for a in approval.approvers)
+        at, trusted = case.evidence.asked_at, approval.trusted
+        found.append(Proof(path, approval.blob, approval.commit, approval.owners, by, at, trusted))
+    return found
 
 
 def _rests_on(manifest: Manifest, admission: Admission, catalog: Catalog) -> list[RepoPath]:
@@ -114,30 +192,20 @@ def _rests_on(manifest: Manifest, admission: Admission, catalog: Catalog) -> lis
     return [manifest.path, admission.path, RepoPath("admissions/policy.yml"), *owners]
 
 
-def _blobs(manifest: Manifest, admission: Admission, catalog: Catalog) -> dict[str, Json]:
-    files = catalog.snapshot.files
-    return {p: files[p].sha for p in _rests_on(manifest, admission, catalog) if p in files}
-
-
-def _approvals(
-    manifest: Manifest,
-    admission: Admission,
-    catalog: Catalog,
-    approvals: Mapping[RepoPath, Answer[Approval]],
-) -> dict[str, Json]:
-    out: dict[str, Json] = {}
-    for path in _rests_on(manifest, admission, catalog):
-        match approvals.get(path):
-            case Known(value=approval):
-                out[path] = {
-                    "blob": approval.blob,
-                    "commit": approval.commit,
-                    "trusted": approval.trusted,
-                    "by": [[a.login, a.source, a.at.isoformat()] for a in approval.approvers],
-                }
-            case _:
-                out[path] = None
-    return out
+def _injected(
+    submit: Submit, manifest: Manifest, admission: Admission, case: Case
+) -> dict[str, str]:
+    injected = {
+        "ADMIT_RUN": submit.run,
+        "ADMIT_ADMISSION": admission.id,
+        "ADMIT_COMMIT": case.catalog.snapshot.commit or "",
+        "ADMIT_DATASET_DIGEST": manifest.payload.dataset,
+        "ADMIT_IMAGE": _image(manifest),
+        "ADMIT_MODEL": admission.model,
+        "ADMIT_MLFLOW_TRACKING_URI": case.surroundings.mlflow_uri,
+        "ADMIT_RESULTS_URL": case.surroundings.results_url,
+    }
+    return {key: value for key, value in injected.items() if value}
 
 
 def _image(manifest: Manifest) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from controller.documents.admission import Admission
@@ -43,6 +44,8 @@ class Approver:
     at: datetime
     source: str
     """Where it can be looked up: a note's or a review's id."""
+    id: int | None = None
+    """The host's own number of the person, where it has one: logins can be given away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,28 @@ class Phase(Enum):
     OVER = "over"
 
 
-OVER_STATES = frozenset({"Completed", "Failed", "Canceled"})
+STATES: Mapping[str, Phase] = MappingProxyType(
+    {
+        "NotStarted": Phase.ACTIVE,
+        "Starting": Phase.ACTIVE,
+        "Provisioning": Phase.ACTIVE,
+        "Preparing": Phase.ACTIVE,
+        "Queued": Phase.ACTIVE,
+        "Running": Phase.ACTIVE,
+        "Finalizing": Phase.ACTIVE,
+        "CancelRequested": Phase.ACTIVE,
+        "Completed": Phase.OVER,
+        "Failed": Phase.OVER,
+        "Canceled": Phase.OVER,
+        "NotResponding": Phase.ACTIVE,
+        "Paused": Phase.ACTIVE,
+        "Unknown": Phase.ACTIVE,
+    }
+)
+"""Azure ML's `JobStatus`, grouped by ourselves: its SDK takes NotResponding and Paused for the end,
+although such a job "can go to any previous state" and is billed."""
+OVER_STATES = frozenset(state for state, phase in STATES.items() if phase is Phase.OVER)
+_STALLED = frozenset({"NotResponding", "Paused", "Unknown"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +132,20 @@ class ObservedRun:
     reason: str = ""
     display_name: str = ""
     description: str = ""
+    preempted: bool = False
+    """It is over because its machine was taken away, not by its own doing."""
+    record: str = ""
+    """The digest of the admission record it was started with; '' when nobody says."""
 
     @property
     def phase(self) -> Phase:
-        """Active is every state but Completed, Failed and Canceled."""
-        return Phase.OVER if self.state in OVER_STATES else Phase.ACTIVE
+        """Active is every state but Completed, Failed and Canceled, also one not in the table."""
+        return STATES.get(self.state, Phase.ACTIVE)
+
+    @property
+    def strange(self) -> bool:
+        """Whether the state says too little: a person should look."""
+        return self.state not in STATES or self.state in _STALLED
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +158,24 @@ class MeasuredRun:
     samples_per_second: float | None
     workload_samples: float | None
     peak_gib: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """What the team's MLflow says came of a run. Everything in it was written by others."""
+
+    mlflow_run: str
+    status: str
+    """Of the MLflow run, in MLflow's words; '' when the run is not there."""
+    model: str
+    """The registered model of which it made a version; '' when nothing was registered."""
+    version: str
+    dataset: str
+    """Tag `dataset.digest`; like the next two '' when it is not there."""
+    record: str
+    """Tag `admit.record`."""
+    run: str
+    """Tag `admit.run`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,3 +196,7 @@ class Evidence:
     """The last approved version of each admission that has active runs; None: there is none."""
     policy: Answer[Policy | None]
     """The last approved version of the policy."""
+    sightings: Mapping[RunName, datetime] = field(default_factory=dict)
+    """Since when a withdrawal of a run has been seen that was positively not approved."""
+    latched: bool = False
+    """Whether the brake on cancellations was pulled by an earlier pass and nobody lifted it."""

@@ -1,15 +1,19 @@
-"""Asking the outside, and nowhere else: approvals, history, runs and measurements become facts."""
+"""Asking the outside, and nowhere else: approvals, history, runs and measurements become facts.
+
+What is asked grows with what is active or about to start, not with the repository.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Protocol, TypeVar
 
 from controller.documents.admission import Admission
 from controller.documents.catalog import Catalog
+from controller.documents.manifest import Manifest
 from controller.documents.payload import run_name
 from controller.documents.policy import POLICY, Policy
 from controller.errors import AdmitError
@@ -22,15 +26,19 @@ from controller.evidence.facts import (
     Known,
     MeasuredRun,
     ObservedRun,
-    Phase,
+    Tracked,
     Unavailable,
     Version,
 )
-from controller.ledger.account import gpu_hours_used
-from controller.ledger.records import RunRecord, record_from
+from controller.ledger.book import Book
+from controller.ledger.records import RunRecord
 from controller.values import AdmissionId, CommitId, RepoPath, RunName
 
 T = TypeVar("T")
+
+LATE = timedelta(days=1)
+"""So long after its release a reservation is still watched for a run that shows up late."""
+NOT_YET = "it is asked once every other rule is met"
 
 
 class CodeHost(Protocol):
@@ -51,9 +59,9 @@ class History(Protocol):
     """What brought each path its present bytes."""
 
     def introductions(
-        self, paths: Iterable[RepoPath], at: CommitId
+        self, paths: Iterable[RepoPath], at: CommitId, root: CommitId | None = None
     ) -> Mapping[RepoPath, Introduction]:
-        """Return the change on the first-parent line that gave each path its bytes."""
+        """Return the change on the first-parent line, from `root` on, that brought each path."""
         ...
 
 
@@ -69,10 +77,6 @@ class Workspace(Protocol):
         """Return one run; None when there is none of that name."""
         ...
 
-    def runs(self) -> Sequence[ObservedRun]:
-        """Return every run that carries our tags."""
-        ...
-
 
 class Tracking(Protocol):
     """The team's MLflow."""
@@ -81,8 +85,23 @@ class Tracking(Protocol):
         """Return a measured run; None when there is none of that id."""
         ...
 
+    def tracked(self, run: RunName) -> Sequence[Tracked]:
+        """Return every MLflow run that says it is of this run, the oldest first."""
+        ...
+
 
 Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Everybody who is asked for one pass, and the clock that says when."""
+
+    host: CodeHost
+    history: History
+    workspace: Workspace
+    tracking: Tracking
+    now: Clock
 
 
 def asked(question: Callable[[], T], now: Clock) -> Answer[T]:
@@ -93,54 +112,66 @@ def asked(question: Callable[[], T], now: Clock) -> Answer[T]:
         return Unavailable(str(error), now())
 
 
-def gather(
-    catalog: Catalog,
-    at: CommitId,
-    *,
-    host: CodeHost,
-    history: History,
-    workspace: Workspace,
-    tracking: Tracking,
-    now: Clock,
+def remembered(
+    catalog: Catalog, at: CommitId, book: Book, history: History, now: Clock
 ) -> Evidence:
-    """Ask everything that judging and planning the documents of `at` needs."""
+    """Return what is known of the documents of `at` without asking anybody: ledger and git."""
     asked_at = now()
-    observed = asked(workspace.runs, now)
-    records = records_of(observed.value) if isinstance(observed, Known) else ()
-    judged = documents_of(catalog)
-    policy = asked(lambda: last_policy(host.versions(POLICY, at)), now)
-    active = [record for record in records if record.active]
-    started = {p for r in active for p in (r.path, admission_path(r.admission))}
+    documents = documents_of(catalog)
+    not_yet = Unavailable(NOT_YET, asked_at)
     return Evidence(
         asked_at=asked_at,
-        approvals=host.approvals(sorted({*judged, *started}), at),
-        introductions=introductions_of(judged, at, history, now),
-        records=records,
-        runs=_runs(catalog, workspace, observed, now),
-        measured=measurements(_to_start(catalog, records), tracking, now),
-        governing=_governing(records, policy, at, host, now),
-        policy=policy,
+        approvals=dict.fromkeys(documents, not_yet),
+        introductions=introductions_of(documents, at, history, now, book.trust.root),
+        records=tuple(book.records.values()),
+        runs={},
+        measured={a.claim.run: not_yet for a in catalog.admissions.values() if a.claim.run},
+        governing={},
+        policy=_standing_policy(catalog, book, asked_at),
+        sightings={
+            RunName(subject): decision.at
+            for subject, decision in book.decisions.items()
+            if decision.code == "unapproved-withdrawal"
+        },
+        latched=(brake := book.decisions.get("brake")) is not None and brake.action == "latched",
     )
 
 
-def records_of(observed: Iterable[ObservedRun]) -> tuple[RunRecord, ...]:
-    """Return what the workspace itself remembers of our runs, by the tags they were given.
+def gather(
+    known: Evidence,
+    catalog: Catalog,
+    at: CommitId,
+    book: Book,
+    candidates: Collection[RepoPath],
+    sources: Sources,
+) -> Evidence:
+    """Ask everything that judging and planning needs beyond what is `known` without asking.
 
-    A run without our tags, or with the tags of a run of another name, is not ours and is left
-    out. The ledger will take the place of this.
+    `candidates` are the manifests against which nothing stands but what has to be asked.
     """
-    found = ((run, record_from(run.tags, run.created_at)) for run in observed)
-    return tuple(
-        _closed(record, run)
-        for run, record in found
-        if record is not None and run.run == run_name(record.name, record.fingerprint)
+    now, host = sources.now, sources.host
+    active, late = book.active, _late(book, known.asked_at)
+    starting = [catalog.manifests[path] for path in candidates]
+    policy = known.policy
+    if starting or (active and not isinstance(policy, Known)):
+        policy = asked(lambda: last_policy(host.versions(POLICY, at)), now)
+    paths = {*_behind(starting, catalog), *_gone(active, catalog)}
+    approvals = host.approvals(sorted(paths), at) if paths else {}
+    return Evidence(
+        asked_at=known.asked_at,
+        approvals={**known.approvals, **approvals},
+        introductions=known.introductions,
+        records=known.records,
+        runs=_runs((*active, *late), starting, sources),
+        measured={
+            **known.measured,
+            **measurements(_named(starting, catalog), sources.tracking, now),
+        },
+        governing=_governing(active, catalog, book, policy, at, sources),
+        policy=policy,
+        sightings=known.sightings,
+        latched=known.latched,
     )
-
-
-def _closed(record: RunRecord, run: ObservedRun) -> RunRecord:
-    if run.phase is Phase.ACTIVE:
-        return record
-    return replace(record, used=gpu_hours_used(record, run.started_at, run.ended_at))
 
 
 def documents_of(catalog: Catalog) -> list[RepoPath]:
@@ -156,46 +187,17 @@ def admission_path(id_: AdmissionId) -> RepoPath:
 
 
 def introductions_of(
-    paths: Iterable[RepoPath], at: CommitId, history: History, now: Clock
+    paths: Iterable[RepoPath],
+    at: CommitId,
+    history: History,
+    now: Clock,
+    root: CommitId | None = None,
 ) -> dict[RepoPath, Answer[Introduction]]:
-    """Ask what brought each of `paths` its present bytes."""
-    answer = asked(lambda: history.introductions(paths, at), now)
+    """Ask what brought each of `paths` its present bytes; before `root` nothing judged."""
+    answer = asked(lambda: history.introductions(paths, at, root), now)
     if isinstance(answer, Unavailable):
         return dict.fromkeys(paths, answer)
     return {path: Known(found, answer.asked_at) for path, found in answer.value.items()}
-
-
-def _runs(
-    catalog: Catalog,
-    workspace: Workspace,
-    observed: Answer[Sequence[ObservedRun]],
-    now: Clock,
-) -> dict[RunName, Answer[ObservedRun | None]]:
-    names = [
-        run_name(manifest.name, manifest.payload.fingerprint)
-        for manifest in catalog.manifests.values()
-        if manifest.name
-    ]
-    if isinstance(observed, Unavailable):
-        return dict.fromkeys(names, observed)
-    listed: dict[RunName, Answer[ObservedRun | None]] = {
-        run.run: Known(run, observed.asked_at) for run in observed.value
-    }
-    for name in names:
-        if name not in listed:
-            listed[name] = asked(partial(workspace.get, name), now)
-    return listed
-
-
-def _to_start(catalog: Catalog, records: Iterable[RunRecord]) -> list[Admission]:
-    """Return the admissions that a payload names which never ran: only their claims matter now."""
-    ran = {(record.name, record.fingerprint) for record in records}
-    named = {
-        manifest.admission
-        for manifest in catalog.manifests.values()
-        if (manifest.name, manifest.payload.fingerprint) not in ran
-    }
-    return [admission for id_, admission in catalog.admissions.items() if id_ in named]
 
 
 def measurements(
@@ -206,20 +208,95 @@ def measurements(
     return {id_: asked(partial(tracking.measured, id_), now) for id_ in ids}
 
 
+def _standing_policy(catalog: Catalog, book: Book, at: datetime) -> Answer[Policy | None]:
+    """Return the policy on main where the ledger has it as the last approved one."""
+    policy = catalog.policy
+    if policy is not None and book.policy is not None and book.policy.blob == policy.blob:
+        return Known(policy, at)
+    return Unavailable("the policy on main is not the one last seen approved", at)
+
+
+def _behind(starting: Iterable[Manifest], catalog: Catalog) -> set[RepoPath]:
+    """Return every document that these starts rest on."""
+    manifests = list(starting)
+    if not manifests:
+        return set()
+    owners = [catalog.owners.path] if catalog.owners else []
+    admissions = [admission.path for admission in _named(manifests, catalog)]
+    return {POLICY, *owners, *admissions, *(manifest.path for manifest in manifests)}
+
+
+def _named(starting: Iterable[Manifest], catalog: Catalog) -> list[Admission]:
+    ids = sorted({manifest.admission for manifest in starting})
+    return [a for id_ in ids if (a := catalog.admissions.get(AdmissionId(id_))) is not None]
+
+
+def _gone(active: Iterable[RunRecord], catalog: Catalog) -> set[RepoPath]:
+    """Return what active runs were started for and is not on main any more."""
+    names, paths = catalog.names, set()
+    for record in active:
+        if record.admission not in catalog.admissions:
+            paths.add(admission_path(record.admission))
+        if record.name not in names:
+            paths.add(record.path)
+    return paths - set(catalog.broken)
+
+
+def _late(book: Book, now: datetime) -> list[RunRecord]:
+    return [
+        record
+        for record in book.records.values()
+        if (closed := record.last.closed) is not None
+        and closed.how == "released"
+        and now - closed.at < LATE
+    ]
+
+
+def _runs(
+    recorded: Iterable[RunRecord], starting: Iterable[Manifest], sources: Sources
+) -> dict[RunName, Answer[ObservedRun | None]]:
+    """Ask for each run by its name; nobody lists a workspace in a pass."""
+    workspace, now = sources.workspace, sources.now
+    found: dict[RunName, Answer[ObservedRun | None]] = {}
+    for record in recorded:
+        if record.last.workspace != workspace.id:
+            why = f"it is of another workspace, `{record.last.workspace}`"
+            found[record.run] = Unavailable(why, now())
+        else:
+            found[record.run] = asked(partial(workspace.get, record.run), now)
+    for manifest in starting:
+        name = run_name(manifest.name, manifest.payload.fingerprint)
+        if name not in found:
+            found[name] = asked(partial(workspace.get, name), now)
+    return found
+
+
 def _governing(
-    records: Iterable[RunRecord],
+    active: Iterable[RunRecord],
+    catalog: Catalog,
+    book: Book,
     policy: Answer[Policy | None],
     at: CommitId,
-    host: CodeHost,
-    now: Clock,
+    sources: Sources,
 ) -> dict[AdmissionId, Answer[Admission | None]]:
-    """Return the last approved version of every admission that has active runs."""
-    ids = sorted({record.admission for record in records if record.active})
-    if not isinstance(policy, Known) or policy.value is None:
-        return dict.fromkeys(ids, Unavailable("no policy is known to be approved", now()))
-    minimum = policy.value.minimum_approvals
+    """Return the last approved version of every admission that has active runs.
 
-    def last(id_: AdmissionId) -> Admission | None:
-        return last_admission(host.versions(admission_path(id_), at), minimum)
+    Where main has the version that the ledger has seen approved, nobody is asked.
+    """
+    found: dict[AdmissionId, Answer[Admission | None]] = {}
+    for id_ in sorted({record.admission for record in active}):
+        account, here = book.accounts.get(id_), catalog.admissions.get(id_)
+        if account is not None and here is not None and account.blob == here.blob:
+            found[id_] = Known(here, sources.now())
+        elif not isinstance(policy, Known) or policy.value is None:
+            found[id_] = Unavailable("no policy is known to be approved", sources.now())
+        else:
+            minimum = policy.value.minimum_approvals
+            versions = partial(sources.host.versions, admission_path(id_), at)
+            last = partial(_last, versions, minimum)
+            found[id_] = asked(last, sources.now)
+    return found
 
-    return {id_: asked(partial(last, id_), now) for id_ in ids}
+
+def _last(versions: Callable[[], Iterable[Version]], minimum: int) -> Admission | None:
+    return last_admission(versions(), minimum)

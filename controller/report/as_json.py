@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from controller.decision.actions import Action, ApplySchedule, Settle, Submit
 from controller.decision.plan import Plan, described
 from controller.decision.verdict import Found, Verdict
 from controller.ledger.account import Balance
-from controller.report.outcome import Report, RunLine
+from controller.ledger.records import RunRecord
+from controller.report.outcome import AdmissionLine, Node, Report, RunLine, WithheldLine
 from controller.report.words import brakes, utc
 from controller.values import AdmissionId, Problem, by_place
 
@@ -50,6 +51,15 @@ def as_data(report: Report) -> dict[str, Any]:
         ],
         "brakes": list(brakes(report)),
         "budgets": [_budget(id_, report.budgets[id_]) for id_ in sorted(report.budgets)],
+        "admissions": [
+            _admission(line, report) for line in sorted(report.admissions, key=lambda line: line.id)
+        ],
+        "withheld": [_withheld(w) for w in sorted(report.withheld, key=lambda w: w.path)],
+        "edges": [
+            {"name": edge.name, "outcome": edge.outcome, "what": edge.what} for edge in report.edges
+        ],
+        "tree": [_node(node) for node in report.tree],
+        "notes": list(report.notes),
     }
 
 
@@ -104,21 +114,85 @@ def _action(action: Action) -> dict[str, Any]:
 
 def _run(line: RunLine) -> dict[str, Any]:
     record, observed = line.record, line.observed
+    end = record.attempt.over
     return {
         "run": line.run,
         "admission": record.admission,
         "path": record.path,
         "fingerprint": record.fingerprint,
-        "attempts": record.attempts,
+        "workspace": record.last.workspace,
+        "stage": record.stage,
+        "attempt": record.attempt.number,
+        "attempts": 1 + record.last.retries,
+        "record": record.attempt.record,
         "nodes": record.nodes,
         "gpus_per_node": record.gpus_per_node,
         "reserved": _number(record.reserved),
         "used": None if record.used is None else _number(record.used),
+        "exact": _exact(record),
         "recorded_at": utc(record.started_at),
-        "state": observed.state if observed else None,
-        "reason": observed.reason if observed else "",
-        "started_at": _time(observed.started_at if observed else None),
-        "ended_at": _time(observed.ended_at if observed else None),
+        "submitted_at": _time(record.attempt.submitted_at),
+        "state": observed.state if observed else end.state if end else None,
+        "unseen": line.unseen,
+        "reason": observed.reason if observed else end.reason if end else "",
+        "started_at": _time(observed.started_at if observed else end.started_at if end else None),
+        "ended_at": _time(observed.ended_at if observed else end.ended_at if end else None),
+        "overdue": line.overdue,
+        "why": list(line.why),
+        **_ordered(record),
+    }
+
+
+def _ordered(record: RunRecord) -> dict[str, Any]:
+    """Return who ended it, and what came of it."""
+    stop, cancel, closed = record.attempt.stop, record.attempt.cancel, record.last.closed
+    outcome = closed.outcome if closed else None
+    return {
+        "stop": stop and {"at": utc(stop.at), "by": stop.by, "reason": stop.reason},
+        "cancel": cancel and {"at": utc(cancel.at), "cause": cancel.cause, "why": cancel.why},
+        "outcome": outcome
+        and {
+            "mlflow_run": outcome.mlflow_run,
+            "model": outcome.model,
+            "version": outcome.version,
+            "dataset": outcome.dataset,
+        },
+    }
+
+
+def _exact(record: RunRecord) -> bool:
+    """Whether what it is charged, or its attempts so far, is by the workspace's own times."""
+    if (closed := record.last.closed) is not None:
+        return closed.exact
+    return all(attempt.over.exact for attempt in record.last.attempts if attempt.over)
+
+
+def _admission(line: AdmissionLine, report: Report) -> dict[str, Any]:
+    expired = line.expires is not None and line.expires < report.asked_at.astimezone(UTC).date()
+    return {
+        **_budget(line.id, line.balance),
+        "owner": line.owner,
+        "expires": line.expires.isoformat() if line.expires else None,
+        "expired": expired,
+        "nodes": line.balance.nodes,
+        "note": line.note,
+    }
+
+
+def _withheld(line: WithheldLine) -> dict[str, Any]:
+    return {
+        "path": line.path,
+        "since": utc(line.since),
+        "rules": list(line.rules),
+        "why": list(line.why),
+    }
+
+
+def _node(node: Node) -> dict[str, Any]:
+    return {
+        "text": node.text,
+        "outcome": None if node.outcome is None else node.outcome.name,
+        "children": [_node(child) for child in node.children],
     }
 
 

@@ -48,13 +48,61 @@ def _said(report: Report, judged: Standings) -> Iterator[str]:
 
 
 def _settled(report: Report) -> Iterator[str]:
+    match report.command:
+        case "status":
+            return _surveyed(report)
+        case "verify":
+            return _walked(report)
+        case "explain":
+            return _told(report)
+        case "stop":
+            return _stopped(report)
+        case _:
+            return _done(report)
+
+
+def _surveyed(report: Report) -> Iterator[str]:
+    if report.admissions:
+        yield counted(len(report.admissions), "admission")
+    if report.runs:
+        active = sum(line.record.active for line in report.runs)
+        yield f"{counted(len(report.runs), 'run')}, {active:,} active"
+    if number := len(report.withheld):
+        yield counted(number, "merged job is withheld", "merged jobs are withheld")
+    if not (report.admissions or report.runs or report.withheld):
+        yield "no admission and no run yet"
+
+
+def _walked(report: Report) -> Iterator[str]:
+    outcomes = [edge.outcome for edge in report.edges]
+    if held := outcomes.count("held"):
+        one = "the one edge that was checked holds"
+        yield one if held == 1 else f"all {held:,} edges that were checked hold"
+    else:
+        yield "no edge was checked"
+    if held and (number := outcomes.count("not checked")):
+        yield counted(number, "was not checked", "were not checked")
+
+
+def _told(report: Report) -> Iterator[str]:
+    simulated = bool(report.base)
+    yield (
+        "no verdict would change, and no run would be cancelled"
+        if simulated
+        else "told from git and the ledger, nobody else was asked"
+    )
+
+
+def _stopped(report: Report) -> Iterator[str]:
+    number = sum(receipt.action == "stop" for receipt in report.receipts)
+    yield counted(number, "run is stopped", "runs are stopped") if number else "nothing to stop"
+
+
+def _done(report: Report) -> Iterator[str]:
     kinds = [verdict.kind for verdict in report.verdicts]
     seen = [counted(kinds.count(k), k) for k in ("job", "admission") if k in kinds]
     if seen:
         yield f"{together(seen)} judged"
-    if report.runs:
-        active = sum(line.record.active for line in report.runs)
-        yield f"{counted(len(report.runs), 'run')}, {active:,} active"
     actions = () if report.plan is None else report.plan.actions
     if kept := sum(isinstance(action, Keep) for action in actions):
         yield f"{counted(kept, 'run')} kept"
@@ -65,7 +113,7 @@ def _settled(report: Report) -> Iterator[str]:
         yield f"{counted(len(report.receipts), 'action')} done"
     elif report.command == "check" and seen and not actions:
         yield "no rule is against it"
-    elif not waiting and not report.runs:
+    elif not waiting:
         yield "nothing to do"
 
 
@@ -79,6 +127,9 @@ def _denied(report: Report, judged: Standings) -> Iterator[str]:
         subjects = counted(len(judged.counting), "subject")
         rest = "does not meet its rules" if unmet == 1 else "do not meet their rules"
         yield f"{unmet:,} of {subjects} {rest}"
+    if broken := sum(edge.outcome == "broken" for edge in report.edges):
+        rest = "is broken" if broken == 1 else "are broken"
+        yield f"{broken:,} of {counted(len(report.edges), 'edge')} {rest}"
     if withheld := _withheld(report, undecided=False):
         yield counted(withheld, "merged job is withheld", "merged jobs are withheld")
 
@@ -97,18 +148,37 @@ def _drift(report: Report) -> Iterator[str]:
     changes = report.plan.changes if report.plan is not None and report.planning else ()
     if changes:
         yield counted(len(changes), "change is to be done", "changes are to be done")
-    if report.drift:
+    if report.drift and report.command == "explain":
+        yield f"{counted(len(report.drift), 'thing')} would change if it were merged"
+    elif report.drift:
         yield f"{counted(len(report.drift), 'difference')} from main"
 
 
 def _incomplete(report: Report) -> Iterator[str]:
     outcomes = [receipt.outcome for receipt in report.receipts]
-    if failed := outcomes.count("failed"):
+    if report.command == "stop":
+        yield from _not_stopped(report)
+    elif failed := outcomes.count("failed"):
         yield f"{counted(failed, 'action')} failed"
+    actions = () if report.plan is None else report.plan.actions
+    if late := sum(isinstance(action, Keep) and action.overdue for action in actions):
+        one = "run was asked to end long ago and has not"
+        yield counted(late, one, "runs were asked to end long ago and have not")
     if held := outcomes.count("held"):
         yield counted(held, "action was held back", "actions were held back")
     if pulled := len(brakes(report)):
         yield counted(pulled, "brake holds", "brakes hold")
+
+
+def _not_stopped(report: Report) -> Iterator[str]:
+    outcomes = [r.outcome for r in report.receipts if r.action == "stop"]
+    failed = {r.action for r in report.receipts if r.outcome == "failed"}
+    if number := outcomes.count("failed"):
+        yield f"{number:,} of {counted(len(outcomes), 'run')} could not be stopped"
+    if "list" in failed:
+        yield "what else there is could not be asked"
+    if "record" in failed:
+        yield "it is not recorded"
 
 
 def _withheld(report: Report, *, undecided: bool) -> int:

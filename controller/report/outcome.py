@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from enum import IntEnum
+from typing import Literal
 
 from controller.decision.actions import Keep, Withhold
 from controller.decision.plan import Plan
@@ -42,13 +43,66 @@ _FIRST = (
 """If several hold, the first of these is the exit."""
 
 
+Unseen = Literal["", "not known", "vanished", "another payload"]
+"""What an open run is instead of a state of the workspace, where that shows none of ours."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """One recorded run as `status` shows it; `observed` is None where it could not be asked."""
+    """One recorded run as `status` shows it; `why` are the reasons for how it stands.
+
+    `observed` is None where the workspace was not asked, and where `unseen` says what it shows
+    instead. `overdue`: it was asked to end long ago and has not.
+    """
 
     run: str
     record: RunRecord
     observed: ObservedRun | None
+    why: tuple[str, ...] = ()
+    unseen: Unseen = ""
+    overdue: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionLine:
+    """One admission as `status` shows it: what the ledger has as its last approved version.
+
+    `expires` None: nobody can say. `note` says what is odd about it.
+    """
+
+    id: AdmissionId
+    owner: str
+    expires: date | None
+    balance: Balance
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WithheldLine:
+    """A merged job that no pass started, since when, and a reason for each of its `rules`."""
+
+    path: RepoPath
+    since: datetime
+    rules: tuple[str, ...]
+    why: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One link of the chain from a model or a run back to who approved it."""
+
+    name: str
+    outcome: Literal["held", "broken", "not checked"]
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One sentence of an explanation, and what it rests on."""
+
+    text: str
+    outcome: Outcome | None = None
+    children: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +121,9 @@ class Report:
     `counting` are the subjects whose verdict decides the exit; other verdicts are only shown.
     `deferred` are the rules whose UNDECIDED findings do not count: they are asked on merge.
     `planning` says that the plan's changes are still to be done, which is drift.
-    `brakes` are sentences about what was held back.
+    `brakes` are sentences about what was held back. `edges` are what `verify` walked, `tree` is
+    what `explain` tells, `admissions` and `withheld` what `status` knows of each. `notes` are
+    sentences that change no exit.
     """
 
     command: str
@@ -85,6 +141,11 @@ class Report:
     counting: frozenset[RepoPath] = frozenset()
     deferred: frozenset[str] = frozenset()
     planning: bool = False
+    admissions: tuple[AdmissionLine, ...] = ()
+    withheld: tuple[WithheldLine, ...] = ()
+    edges: tuple[Edge, ...] = ()
+    tree: tuple[Node, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def exit(self) -> ExitCode:
@@ -100,6 +161,8 @@ class Report:
                 yield from self._against(verdict)
         if self.plan is not None:
             yield from self._planned(self.plan)
+        if any(edge.outcome == "broken" for edge in self.edges):
+            yield ExitCode.DENIED
         if self.brakes or any(receipt.outcome != "done" for receipt in self.receipts):
             yield ExitCode.INCOMPLETE
         if self.drift:
@@ -121,6 +184,8 @@ class Report:
                     yield ExitCode.DENIED
                 case Withhold() | Keep(undecided=True):
                     yield ExitCode.UNDECIDED
+                case Keep(overdue=True):
+                    yield ExitCode.INCOMPLETE
                 case _:
                     pass
         if self.planning and plan.changes:

@@ -49,8 +49,21 @@ class Page:
         for number, words in enumerate(_wrapped(plain(text), width - used, width - indent)):
             yield ((" " * indent if number else first) + words).rstrip()
 
+    def rows(self, lead: Sequence[Span], texts: Sequence[str]) -> Iterator[str]:
+        """Yield `lead` and then each of `texts` on lines of its own, one below the other."""
+        yield from self.row(lead, texts[0] if texts else "")
+        used = sum(columns(plain(span)) for _, span in lead)
+        indent = used if max(self.width, _NARROWEST) - used >= _ENOUGH else _BELOW
+        for text in texts[1:]:
+            yield from self.row([(PLAIN, " " * indent)], text, hang=indent)
+
     def table(
-        self, head: Sequence[str], rows: Iterable[Sequence[str]], right: Collection[int] = ()
+        self,
+        head: Sequence[str],
+        rows: Iterable[Sequence[str]],
+        right: Collection[int] = (),
+        *,
+        indent: int = 2,
     ) -> Iterator[str]:
         """Yield a header and rows in columns; those in `right` are flush right."""
         cells = [head, *([plain(cell) for cell in row] for row in rows)]
@@ -60,7 +73,7 @@ class Page:
                 _padded(cell, width, flush_right=at in right)
                 for at, (cell, width) in enumerate(zip(row, widths, strict=True))
             )
-            text = "  " + "  ".join(padded).rstrip()
+            text = " " * indent + "  ".join(padded).rstrip()
             yield text if number else self._painted(DIM, text)
 
     def _painted(self, style: str, text: str) -> str:

@@ -7,18 +7,14 @@ from collections.abc import Iterable, Iterator
 from controller.decision.actions import Action, Keep, Withhold
 from controller.decision.plan import kind_of
 from controller.decision.verdict import Found, Outcome
-from controller.report import words
+from controller.report import sections, words
 from controller.report.closing import WORDS, closing
 from controller.report.judged import Judged, Standings, standings
 from controller.report.outcome import ExitCode, Report
 from controller.report.page import BOLD, CYAN, DIM, GREEN, PLAIN, RED, YELLOW, Page, Span, aligned
+from controller.report.sections import MARKS
 from controller.values import Location, RepoPath, by_place, listed
 
-_MARKS: dict[Outcome, Span] = {
-    Outcome.MET: (GREEN, "✓"),
-    Outcome.UNDECIDED: (YELLOW, "?"),
-    Outcome.UNMET: (RED, "✗"),
-}
 _VERBS = {
     "submit": GREEN,
     "apply-schedule": GREEN,
@@ -42,20 +38,24 @@ def render(report: Report, *, colour: bool, width: int, verbose: bool = False) -
     """
     page = Page(colour=colour, width=width)
     judged = standings(report)
-    sections = (
+    parts = (
         _problems(page, report),
         *(_verdict(page, subject, verbose=verbose) for subject in _listed(judged, verbose=verbose)),
         _starts(page, report, judged),
         _notes(page, judged, verbose=verbose),
         _plan(page, report, judged, verbose=verbose),
         _receipts(page, report),
-        _runs(page, report),
+        sections.walked(page, report.edges),
+        *(sections.told(page, node) for node in report.tree),
+        sections.surveyed(page, report),
+        sections.withheld(page, report),
         () if _all_is_well(report, judged) and not verbose else _budgets(page, report),
         _drift(page, report),
+        sections.noted(page, report.notes),
         _brakes(page, report),
         _closing(page, report, judged),
     )
-    return "\n\n".join(text for section in sections if (text := "\n".join(section))) + "\n"
+    return "\n\n".join(text for part in parts if (text := "\n".join(part))) + "\n"
 
 
 def _all_is_well(report: Report, judged: Standings) -> bool:
@@ -113,7 +113,7 @@ def _finding(page: Page, finding: Found) -> Iterator[str]:
 
 
 def _rule(finding: Found) -> list[Span]:
-    style, mark = _MARKS[finding.outcome]
+    style, mark = MARKS[finding.outcome]
     return [(style, f"  {mark} {finding.rule}  ")]
 
 
@@ -151,8 +151,7 @@ def _plan(page: Page, report: Report, judged: Standings, *, verbose: bool) -> It
     plan = report.plan
     if plan is None:
         return
-    quiet = [a for a in plan.actions if isinstance(a, Keep) and not a.undecided]
-    shown = [a for a in plan.actions if verbose or a not in quiet]
+    shown = [action for action in plan.actions if verbose or not _quiet(action)]
     if not shown:
         return
     yield from page.row([(BOLD, "plan ")], f"for {plan.workspace} {plan.digest}", hang=2)
@@ -160,18 +159,28 @@ def _plan(page: Page, report: Report, judged: Standings, *, verbose: bool) -> It
     kinds = [kind_of(action) for action in shown]
     verbs, names = aligned(kinds), aligned(map(words.subject, shown))
     for action, kind, verb, name in zip(shown, kinds, verbs, names, strict=True):
-        lead = [(_VERBS.get(kind, PLAIN), f"  {verb}  "), (PLAIN, f"{name}  ")]
-        yield from page.row(lead, _why(action, told))
+        lead = [(_style(action, kind), f"  {verb}  "), (PLAIN, f"{name}  ")]
+        yield from page.rows(lead, _why(action, told))
     if len(shown) < len(plan.actions):
         kept = words.counted(len(plan.actions) - len(shown), "run")
         yield page.line((DIM, f"  {'keep':<{len(verbs[0])}}  {kept} as before"))
 
 
-def _why(action: Action, told: set[RepoPath]) -> str:
-    """Return the reason; for what was told in full above, only the names of its rules."""
+def _quiet(action: Action) -> bool:
+    """Whether nobody has to look at it: a run that simply goes on."""
+    return isinstance(action, Keep) and not (action.undecided or action.overdue)
+
+
+def _style(action: Action, kind: str) -> str:
+    overdue = isinstance(action, Keep) and action.overdue
+    return RED if overdue else _VERBS.get(kind, PLAIN)
+
+
+def _why(action: Action, told: set[RepoPath]) -> tuple[str, ...]:
+    """Return the reasons; for what was told in full above, only the names of its rules."""
     if isinstance(action, Withhold) and action.path in told and action.findings:
-        return f"{listed(action.findings)}, as above"
-    return words.because(action)
+        return (f"{listed(action.findings)}, as above",)
+    return words.reasons(action)
 
 
 def _receipts(page: Page, report: Report) -> Iterator[str]:
@@ -186,26 +195,8 @@ def _receipts(page: Page, report: Report) -> Iterator[str]:
         yield from page.row([outcome, (PLAIN, f"{verb}  {name}  ")], receipt.detail)
 
 
-def _runs(page: Page, report: Report) -> Iterator[str]:
-    if not report.runs:
-        return
-    rows = []
-    for line in sorted(report.runs, key=lambda line: line.run):
-        record = line.record
-        bound = "≤ " if record.active else ""
-        shape = f"{record.nodes} × {record.gpus_per_node}"
-        hours, since = bound + words.hours(record.charged), words.minute(words.since(line))
-        rows.append((line.run, words.state(line), shape, hours, since))
-    yield page.line((BOLD, "runs"))
-    head = ("run", "state", "nodes × GPUs", "GPU hours", "since (UTC)")
-    yield from page.table(head, rows, right={2, 3})
-    for line in sorted(report.runs, key=lambda line: line.run):
-        if line.observed is not None and line.observed.reason:
-            yield from page.row([(DIM, f"  {line.run}: ")], line.observed.reason)
-
-
 def _budgets(page: Page, report: Report) -> Iterator[str]:
-    if not report.budgets:
+    if not report.budgets or report.admissions:  # these show the same amounts
         return
     rows = []
     for id_, balance in sorted(report.budgets.items()):

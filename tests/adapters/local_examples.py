@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sqlite3
 import stat
+import subprocess
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -66,11 +71,40 @@ class Local:
         assert self.ran(request(command=command, **fields)).state == "Completed"
         return self.log()
 
+    def halted(self, run: str = RUN) -> int:
+        """Stop the supervisor of a run where it does not hold the database; return its number."""
+        eventually(lambda: self.seen(run).state == "Running")
+        pid = self.supervisor(run).pid
+
+        def halt() -> bool:
+            os.kill(pid, signal.SIGSTOP)
+            eventually(lambda: _stopped(pid))
+            if self._writable():
+                return True
+            os.kill(pid, signal.SIGCONT)
+            return False
+
+        eventually(halt)
+        return pid
+
+    def _writable(self) -> bool:
+        try:
+            with closing(sqlite3.connect(self.state / "workspace.db", timeout=0)) as db:
+                db.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return False
+        return True
+
     def supervisor(self, run: str = RUN) -> Process:
         row = self.store.row(run)
         assert row is not None
         assert row.supervisor is not None
         return row.supervisor
+
+
+def _stopped(pid: int) -> bool:
+    shown = subprocess.run(("ps", "-o", "stat=", "-p", str(pid)), capture_output=True, check=True)
+    return shown.stdout.startswith(b"T")
 
 
 def gone(pid: int) -> bool:
@@ -85,4 +119,5 @@ def folder(path: Path) -> str:
 def record_only(local: Local, asked: RunRequest) -> None:
     """Do what a submitter does before it is killed: the record, but not the start."""
     launch = launch_of(asked, Places(local.state), local.workspace.id, 0.5)
+    local.workspace._make_run_folders(asked.run)
     local.workspace._insert(asked, launch)

@@ -18,6 +18,7 @@ def request(
     timeout: int | None = 120,
     injected: Mapping[str, str] | None = None,
     tags: Mapping[str, str] | None = None,
+    record: bytes = b"",
     **fields: Any,
 ) -> RunRequest:
     """Return a command job as `documents` would; `fields` replace or add to its body."""
@@ -35,5 +36,9 @@ def request(
         **fields,
     }
     return RunRequest(
-        RunName(run), Payload("command", body), dict(tags or {}), dict(injected or {})
+        RunName(run),
+        Payload("command", body),
+        dict(tags or {}),
+        dict(injected or {}),
+        record=record,
     )

@@ -85,6 +85,13 @@ def test_the_main_line_is_the_remote_one_where_there_is_one(repo: Scratch) -> No
     assert repo.adapter.default_base() == repo.adapter.resolve("origin/main")
 
 
+def test_remotes_are_named(repo: Scratch) -> None:
+    assert repo.adapter.remotes() == ()
+    for name in ("upstream", "origin"):
+        repo.run("remote", "add", name, f"https://example.com/{name}")
+    assert repo.adapter.remotes() == ("origin", "upstream")
+
+
 def test_git_sees_neither_another_callers_repository_nor_replaced_objects(
     repo: Scratch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -181,3 +188,8 @@ def test_a_repository_of_sha256_works_alike(
     assert repo.adapter.worktree(everything).files[path("b")].sha == repo.run("hash-object", "b")
     owners = repo.adapter.files_at([commit], [path("CODEOWNERS")])
     assert owners[commit][path("CODEOWNERS")].content == b"* @ada"
+    later = repo.commit({"b": "b"})
+    assert (repo.adapter.descends(later, commit), repo.adapter.on_line(later, commit)) == (
+        True,
+    ) * 2
+    assert not repo.adapter.descends(commit, later)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from controller.adapters.git import Git
-from controller.adapters.git_history import arrivals, introducing
+from controller.adapters.git_history import arrivals, introducing, line_of
 from controller.adapters.git_process import (
     ShallowCloneError,
     UnknownRevisionError,
@@ -50,6 +51,93 @@ def test_histories_without_a_common_commit_have_come_from_nowhere(repo: Scratch)
     repo.run("checkout", "--quiet", "--orphan", "other")
     repo.commit({"b": "1"})
     assert repo.adapter.merge_base("main", "other") is None
+
+
+def test_a_commit_descends_from_itself_and_from_what_came_before_on_any_line(
+    repo: Scratch,
+) -> None:
+    first = repo.commit({"a": "1"})
+    repo.switch("topic")
+    side = repo.commit({"b": "1"})
+    repo.back()
+    here = repo.commit({"a": "2"})
+    merge = repo.merge("topic")
+    asked = {c: repo.adapter.descends(merge, c) for c in (first, side, here, merge)}
+    assert asked == dict.fromkeys([first, side, here, merge], True)
+    assert not repo.adapter.descends(here, side)
+    assert not repo.adapter.descends(first, merge)
+
+
+def test_a_line_has_the_first_parents_and_nothing_else(repo: Scratch) -> None:
+    first = repo.commit({"a": "1"})
+    repo.switch("topic")
+    side = repo.commit({"b": "1"})
+    repo.back()
+    here = repo.commit({"a": "2"})
+    merge = repo.merge("topic")
+    asked = [repo.adapter.on_line(merge, c) for c in (first, side, here, merge)]
+    assert asked == [True, False, True, True]
+    assert not repo.adapter.on_line(here, merge)
+
+
+@pytest.mark.parametrize("given", ["0" * 40, "main", "", "--all", "tag", "blob"])
+def test_what_the_clone_does_not_have_in_full_is_no_ancestor(repo: Scratch, given: str) -> None:
+    at = repo.commit({"a": "1"})
+    repo.run("tag", "-a", "v1", "-m", "one")
+    name = CommitId({"tag": repo.blob("v1"), "blob": repo.blob("HEAD:a")}.get(given, given))
+    assert not repo.adapter.descends(at, name)
+    assert not repo.adapter.on_line(at, name)
+    with pytest.raises(UnknownRevisionError):
+        repo.adapter.descends(CommitId("0" * 40), at)
+
+
+def test_where_history_is_cut_off_only_what_is_seen_is_said(repo: Scratch, tmp_path: Path) -> None:
+    first = repo.commit({"a": "1"})
+    second = repo.commit({"a": "2"})
+    third = repo.commit({"a": "3"})
+    repo.run("clone", "--quiet", "--depth=2", f"file://{repo.root}", str(tmp_path / "clone"))
+    clone = Git(tmp_path / "clone")
+    assert clone.descends(third, second)
+    for ancestor in (first, CommitId("0" * 40)):
+        with pytest.raises(ShallowCloneError, match="cannot be told") as error:
+            clone.descends(third, ancestor)
+        assert "--unshallow" in error.value.remedy
+    with pytest.raises(ShallowCloneError):
+        clone.on_line(third, second)
+
+
+# Times
+
+
+def test_main_at_a_time_is_the_last_that_had_come_by_then(repo: Scratch) -> None:
+    commits = [repo.commit({"a": str(n)}) for n in (1, 2, 3)]
+    repo.switch("topic")
+    repo.commit({"b": "1"})
+    repo.back()
+    merge = repo.merge("topic")
+    asked = [repo.adapter.commit_at(merge, NOON + timedelta(seconds=s)) for s in (59, 60, 239, 300)]
+    assert asked == [None, commits[0], commits[2], merge]
+
+
+def test_a_commit_dated_back_does_not_come_before_what_it_followed(repo: Scratch) -> None:
+    one = repo.commit({"a": "1"})
+    repo.minutes = 10
+    two = repo.commit({"a": "2"})
+    repo.minutes = -10_000
+    three = repo.commit({"a": "3"})
+    asked = [repo.adapter.commit_at(three, NOON + timedelta(minutes=m)) for m in (-9_000, 5, 11)]
+    assert asked == [None, one, three]
+    assert repo.adapter.commit_at(two, NOON + timedelta(minutes=11)) == two
+
+
+def test_a_commit_dated_ahead_hides_itself_and_what_followed_until_then(repo: Scratch) -> None:
+    one = repo.commit({"a": "1"})
+    repo.minutes = 100
+    repo.commit({"a": "2"})
+    repo.minutes = 1
+    last = repo.commit({"a": "3"})
+    asked = [repo.adapter.commit_at(last, NOON + timedelta(minutes=m)) for m in (99, 101)]
+    assert asked == [one, last]
 
 
 # What introduced a file
@@ -164,6 +252,31 @@ def test_a_walk_over_many_paths_agrees_with_git_asked_for_each(repo: Scratch) ->
         assert brought[name] == repo.run("rev-list", "-1", at, "--", name)
 
 
+def test_a_walk_down_to_a_root_agrees_with_one_of_the_whole_history(repo: Scratch) -> None:
+    chance = random.Random(7)
+    ends = [repo.commit({f"f{n}": "0" for n in range(6)})]
+    for n in range(30):
+        repo.run("switch", "--quiet", "--detach", chance.choice([ends[-1], ends[-1], *ends[-6:]]))
+        repo.commit({f"f{chance.randrange(6)}": str(chance.randrange(3))})
+        side = repo.head()
+        repo.run("switch", "--quiet", "--detach", ends[-1])
+        how = chance.choice([("-s", "ours"), ("-X", "theirs"), ("-X", "ours")])
+        ends.append(repo.merge(side, *how))
+        if n % 4 == 0:
+            repo.run("checkout", chance.choice(ends), "--", f"f{chance.randrange(6)}")
+            ends.append(repo.committed())
+    names = [path(f"f{n}") for n in range(6)]
+    for root in (ends[2], ends[12], ends[22]):
+        line = list(line_of(repo.adapter.runner, names, ends[-1], root))
+        whole = list(line_of(repo.adapter.runner, names, ends[-1]))
+        assert line[:-1] == whole[: len(line) - 1]
+        assert (line[-1][0], sorted(line[-1][1])) == (root, names)
+        starts = [(name, commit) for commit, step in line[:-1] for name in step]
+        below = introducing(repo.adapter.runner, starts, ends[-1])
+        assert len(set(below.values()) - {commit for _, commit in starts}) > 3
+        assert introducing(repo.adapter.runner, starts, ends[-1], root) == below
+
+
 def test_the_users_settings_do_not_change_the_answer(repo: Scratch) -> None:
     repo.commit({"a": "1\n" * 30})
     repo.run("mv", "a", "b")
@@ -210,6 +323,8 @@ def test_a_commit_of_any_year_has_a_time(repo: Scratch) -> None:
         found = introduced(repo.adapter, path("a"), commit)
         assert found is not None
         assert found.at.year == year
+        assert repo.adapter.when(commit) == found.at
+        assert repo.adapter.commit_at(commit, NOON) == (commit if year == 1970 else None)
 
 
 def test_several_commits_are_asked_for_a_file_at_once(repo: Scratch) -> None:
@@ -224,3 +339,16 @@ def test_several_commits_are_asked_for_a_file_at_once(repo: Scratch) -> None:
         two: {".github/CODEOWNERS": b"* @bob\n"},
         three: {},
     }
+
+
+def test_what_came_with_the_trusted_root_or_before_it_came_with_the_root(repo: Scratch) -> None:
+    repo.commit({"old": "1", "a": "1"})
+    root = repo.commit({"a": "2"})
+    later = repo.commit({"b": "1"})
+    found = repo.adapter.introductions([path("old"), path("a"), path("b")], later, root)
+    assert {p: (i.commit, i.root) for p, i in found.items()} == {
+        "old": (root, True),
+        "a": (root, True),
+        "b": (later, False),
+    }
+    assert found[path("old")].changed == ()

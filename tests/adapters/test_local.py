@@ -172,11 +172,11 @@ def test_a_damaged_state_is_said_and_not_taken_for_an_empty_one(local: Local) ->
 def test_a_state_of_a_newer_version_is_refused(local: Local) -> None:
     assert local.workspace.id
     with sqlite3.connect(local.state / "workspace.db") as db:
-        db.execute("PRAGMA user_version = 2")
+        db.execute("PRAGMA user_version = 3")
     with pytest.raises(CannotRunError, match="newer version"):
         local.workspace.runs()
     with sqlite3.connect(local.state / "workspace.db") as db:
-        db.execute("PRAGMA user_version = 1")
+        db.execute("PRAGMA user_version = 2")
 
 
 def test_a_state_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:

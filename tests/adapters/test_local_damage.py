@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -27,6 +28,9 @@ from tests.adapters.local_requests import request
         ("started_at", "yesterday"),
         ("ended_at", "2026-11-30T12:00:00"),
         ("state", b"\xff"),
+        ("preempted", "maybe"),
+        ("preempted", 2),
+        ("record", b"\xff"),
     ],
 )
 def test_a_damaged_row_is_said_to_be_damaged(local: Local, column: str, value: object) -> None:
@@ -79,7 +83,7 @@ def test_a_job_that_ends_its_supervisor_is_charged_from_its_start(local: Local) 
     local.clock.time = datetime.now(UTC) + timedelta(hours=1)  # when it is noticed
     local.workspace.submit(request(command="kill -9 $PPID; sleep 60"))
     run = local.over()
-    assert (run.state, run.reason) == ("Failed", "its supervisor was lost")
+    assert (run.state, run.reason, run.preempted) == ("Failed", "its supervisor was lost", True)
     assert run.started_at is not None
     assert run.ended_at == local.clock.time
     assert timedelta(minutes=59) < run.ended_at - run.started_at <= timedelta(hours=1)
@@ -92,8 +96,11 @@ def test_a_run_of_which_nothing_was_launched_took_no_time(local: Local) -> None:
     assert run.started_at == run.ended_at is not None
 
 
-def test_a_run_that_nobody_started_took_no_time(local: Local) -> None:
+def test_a_run_that_nobody_started_took_no_time(
+    local: Local, monkeypatch: pytest.MonkeyPatch
+) -> None:
     record_only(local, request())
+    monkeypatch.setattr(sys, "executable", "/bin/false")
     local.clock.time += START_WITHIN
     run = local.seen()
     assert (run.state, run.started_at, run.ended_at) == (

@@ -3,6 +3,8 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+import subprocess
+import time
 from datetime import timedelta
 
 import pytest
@@ -10,7 +12,10 @@ import pytest
 from controller.adapters.local import (
     NoSuchRunError,
 )
-from controller.adapters.local_process import alive, identified
+from controller.adapters.local_launch import Launch
+from controller.adapters.local_process import Process, alive, identified
+from controller.adapters.local_run import Ending, _watched
+from controller.adapters.local_store import SUPERVISED
 from tests.adapters.local_examples import FOREVER, RUN, Local, gone, record_only
 from tests.adapters.local_requests import request
 from tests.adapters.scratch import NOON, eventually
@@ -69,7 +74,7 @@ def test_a_run_that_is_not_there_is_named(local: Local) -> None:
 def test_the_time_limit_ends_the_whole_run(local: Local) -> None:
     command = f"sleep 1000 & echo $!; {FOREVER}"
     run = local.ran(request(command=command, timeout=1))
-    assert (run.state, run.reason) == ("Failed", "time limit of 1 s")
+    assert (run.state, run.reason, run.preempted) == ("Failed", "time limit of 1 s", False)
     assert run.started_at is not None
     assert run.ended_at is not None
     assert run.ended_at - run.started_at >= timedelta(seconds=1)
@@ -92,7 +97,7 @@ def test_a_supervisor_that_is_killed_is_noticed_and_its_processes_are_ended(loca
     eventually(lambda: not alive(local.supervisor()))
     local.clock.time = NOON + timedelta(hours=1)
     run = local.seen()
-    assert (run.state, run.reason) == ("Failed", "its supervisor was lost")
+    assert (run.state, run.reason, run.preempted) == ("Failed", "its supervisor was lost", True)
     assert run.ended_at == local.clock.time
     assert all(gone(pid) for pid in pids)
 
@@ -103,7 +108,7 @@ def test_a_cancelled_run_without_a_supervisor_is_ended_by_who_cancels(local: Loc
     os.kill(local.supervisor().pid, signal.SIGKILL)
     eventually(lambda: not alive(local.supervisor()))
     local.workspace.cancel(RUN, "withdrawn")
-    assert local.seen().state == "Canceled"
+    assert (local.seen().state, local.seen().preempted) == ("Canceled", False)
     assert local.seen().reason == "withdrawn; its supervisor was lost"
     assert all(gone(process.pid) for process in local.store.ranks(RUN))
 
@@ -112,22 +117,85 @@ def test_after_a_boot_the_same_number_is_another_process(local: Local) -> None:
     local.workspace.submit(request(command=FOREVER))
     local.started()
     real = local.supervisor()
-    os.kill(real.pid, signal.SIGSTOP)  # it would see its rank end, and say so first
+    local.halted()  # it would see its rank end, and say so first
     with sqlite3.connect(local.state / "workspace.db") as db:
         db.execute("UPDATE runs SET pid = ?, pid_started = 'before the boot'", (os.getpid(),))
         db.execute("UPDATE ranks SET pid = ?, pid_started = 'before the boot'", (os.getpid(),))
-    assert local.seen().reason == "its supervisor was lost"
+    assert (local.seen().reason, local.seen().preempted) == ("its supervisor was lost", True)
     assert identified(os.getpid()) is not None
     os.kill(real.pid, signal.SIGKILL)
     eventually(lambda: not alive(real))
 
 
-def test_a_supervisor_that_is_told_to_stop_ends_its_run(local: Local) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_supervisor_that_is_told_to_stop_ends_its_run(
+    local: Local, number: signal.Signals
+) -> None:
     local.workspace.submit(request(command=FOREVER))
     local.started()
-    os.kill(local.supervisor().pid, signal.SIGTERM)
+    os.kill(local.supervisor().pid, number)
     run = local.over()
-    assert (run.state, run.reason) == ("Failed", "its supervisor was told to stop (SIGTERM)")
+    reason = f"its supervisor was told to stop ({number.name})"
+    assert (run.state, run.reason, run.preempted) == ("Failed", reason, True)
+    assert "asked" in local.log()
+
+
+def test_a_shutdown_that_a_rank_obeys_first_is_no_failure_of_the_rank(local: Local) -> None:
+    local.workspace.submit(request(command=FOREVER))
+    local.started()
+    supervisor = local.halted()
+    (rank,) = local.store.ranks(RUN)
+    os.kill(rank.pid, signal.SIGTERM)
+    eventually(lambda: gone(rank.pid))
+    os.kill(supervisor, signal.SIGTERM)
+    os.kill(supervisor, signal.SIGCONT)
+    run = local.over()
+    reason = "its supervisor was told to stop (SIGTERM)"
+    assert (run.state, run.reason, run.preempted) == ("Failed", reason, True)
+
+
+def test_a_supervisor_that_hears_of_a_shutdown_after_its_rank_waits_for_it() -> None:
+    with subprocess.Popen(["false"]) as rank:
+        rank.wait()
+    launch = Launch(RUN, "false", {}, (), (), {}, 1, 1, False, None, 0.5)
+    heard = time.monotonic() + 0.05
+    told = Ending("Failed", "told", preempted=True)
+    assert _watched([rank], launch, lambda: told if time.monotonic() > heard else None) == told
+    canceled = Ending("Canceled", "withdrawn")
+    failed = Ending("Failed", "rank 0 exited with 1")
+    assert _watched([rank], launch, lambda: canceled) == failed
+
+
+def test_a_run_that_was_cancelled_before_the_shutdown_is_canceled(local: Local) -> None:
+    local.workspace.submit(request(command=FOREVER))
+    local.started()
+    supervisor = local.halted()
+    local.workspace.cancel(RUN, "withdrawn")
+    os.kill(supervisor, signal.SIGTERM)
+    os.kill(supervisor, signal.SIGCONT)
+    run = local.over()
+    assert (run.state, run.preempted) == ("Canceled", False)
+    assert run.reason.partition(";")[0] == "withdrawn"
+
+
+def test_a_run_is_lost_but_where_its_cancellation_was_asked_for_or_it_is_over(
+    local: Local,
+) -> None:
+    own, later = Process(1, "nobody's"), NOON + timedelta(hours=1)
+    for run in ("lost-1", "asked-1", "over-1", "waiting-1"):
+        record_only(local, request(run))
+    for run in ("lost-1", "asked-1", "over-1"):
+        assert local.store.claim(run, own)
+    local.store.request_cancel("asked-1", "withdrawn")
+    local.store.finish("over-1", "Failed", "rank 0 exited with 1", NOON, SUPERVISED)
+    for run in ("lost-1", "asked-1", "over-1", "waiting-1"):
+        local.store.lose(run, "told to stop", later)
+    assert [(r.state, r.reason, r.preempted, r.ended_at) for r in local.workspace.runs()] == [
+        ("Canceled", "withdrawn; told to stop", False, later),
+        ("Failed", "told to stop", True, later),
+        ("Failed", "rank 0 exited with 1", False, NOON),
+        ("NotStarted", "", False, None),
+    ]
 
 
 def test_a_shell_that_cannot_be_started_fails_the_run(local: Local) -> None:

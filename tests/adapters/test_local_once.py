@@ -1,21 +1,26 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
-from datetime import timedelta
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from controller.adapters.local import (
+    START_AFTER,
     START_WITHIN,
+    LocalWorkspace,
     NameTakenError,
 )
 from controller.errors import ActionFailedError
 from tests.adapters.local_examples import FOREVER, RUN, Local, record_only
 from tests.adapters.local_requests import request
-from tests.adapters.scratch import NOON
+from tests.adapters.scratch import NOON, eventually
 
 
 def test_the_same_payload_again_is_success_without_a_second_start(local: Local) -> None:
@@ -94,14 +99,82 @@ def test_a_run_that_was_recorded_but_not_started_is_started_once_by_the_next_sub
     assert (local.state / "starts").read_text() == "once\n"
 
 
-def test_a_run_that_nobody_started_has_failed_after_a_while(local: Local) -> None:
+KILLED = (
+    """
+import os, signal, sys
+def kill(event, args):
+    if event == "subprocess.Popen":
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(kill)
+"""
+    + SUBMIT
+)
+
+
+def test_a_run_whose_submitter_is_killed_before_the_start_runs_once_for_all_who_look(
+    local: Local,
+) -> None:
+    command = [sys.executable, "-c", KILLED, local.state, "echo once >> ../../../starts"]
+    killed = subprocess.run(command, cwd=Path(__file__).parents[2], input=b"go\n", timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    row = local.store.row(RUN)
+    assert row is not None
+    assert (row.state, row.pid) == ("NotStarted", None)
+
+    def look(_: int) -> None:
+        workspace = LocalWorkspace(local.state, lambda: datetime.now(UTC), grace=0.5)
+        eventually(lambda: (seen := workspace.get(RUN)) is not None and seen.state == "Completed")
+
+    with ThreadPoolExecutor() as several:
+        list(several.map(look, range(3)))
+    assert (local.state / "starts").read_text() == "once\n"
+    (run,) = local.workspace.runs()
+    assert (run.state, run.preempted) == ("Completed", False)
+
+
+def by_name(local: Local) -> None:
+    local.workspace.get(RUN)
+
+
+def by_listing(local: Local) -> None:
+    local.workspace.runs()
+
+
+@pytest.mark.parametrize("look", [by_name, by_listing])
+@pytest.mark.parametrize("age", [START_AFTER, START_WITHIN, timedelta(days=2), -START_AFTER])
+def test_a_run_that_was_recorded_but_not_started_is_started_by_whoever_looks(
+    local: Local, look: Callable[[Local], None], age: timedelta
+) -> None:
+    record_only(local, request(command="echo once >> ../../../starts"))
+    local.clock.time = NOON + age
+    look(local)
+    local.clock.time = NOON  # from here on looking starts nothing
+    assert local.over().state == "Completed"
+    assert (local.state / "starts").read_text() == "once\n"
+
+
+def test_a_submitter_has_a_moment_to_start_what_it_recorded(local: Local) -> None:
     record_only(local, request())
+    local.clock.time = NOON + START_AFTER - timedelta(milliseconds=1)
+    assert local.seen().state == "NotStarted"
+    assert local.workspace.runs()[0].state == "NotStarted"
+    assert not (local.state / f"runs/{RUN}/logs/supervisor.txt").exists()
+
+
+def test_a_run_that_nobody_could_start_has_failed_after_a_while(
+    local: Local, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record_only(local, request())
+    monkeypatch.setattr(sys, "executable", "/bin/false")
     local.clock.time = NOON + START_WITHIN - timedelta(seconds=1)
     assert local.seen().state == "NotStarted"
     local.clock.time = NOON + START_WITHIN
     (run,) = local.workspace.runs()
-    assert (run.state, run.reason) == ("Failed", "it was not started: its submitter ended before")
-    assert run.ended_at == local.clock.time
+    assert (run.state, run.reason) == (
+        "Failed",
+        "it could not be started within 60 s",
+    )
+    assert (run.ended_at, run.preempted) == (local.clock.time, False)
 
 
 def test_a_second_supervisor_leaves_the_run_alone(local: Local) -> None:

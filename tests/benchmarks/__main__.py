@@ -14,9 +14,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from tests.benchmarks import passes
 from tests.cli.conftest import ADMISSION, IMAGE, POLICY
 
 BIN = Path(sys.executable).parent
@@ -65,6 +66,10 @@ def main() -> None:
         seconds("check, one manifest", CHECK, one)
         cold = seconds(f"check, {manifests:,} manifests", CHECK, many, times=3, before=forget)
         seconds(f"check, {manifests:,} manifests, unchanged", CHECK, many, times=3)
+        passes.settled_ledger(many)
+        steady = f"reconcile, {manifests:,} settled manifests"
+        seconds(steady, [BIN / "admit", "reconcile"], many, times=3, more=passes.PLACE)
+        passes.asked(many)
         others(many, manifests, cold)
 
 
@@ -134,6 +139,7 @@ def seconds(
     *,
     times: int = 7,
     before: object = None,
+    more: Mapping[str, str] | None = None,
 ) -> float:
     """Print the median and the least wall time of whole processes, and the most memory."""
     taken = []
@@ -144,7 +150,7 @@ def seconds(
         done = subprocess.run(
             [str(word) for word in command],
             cwd=root,
-            env=environment(),
+            env={**environment(), **(more or {})},
             capture_output=True,
             text=True,
             check=False,

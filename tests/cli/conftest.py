@@ -160,6 +160,7 @@ def scratch(
     made.write(".github/CODEOWNERS", "* @ada @lin\n")
     made.write("admissions/policy.yml", POLICY)
     made.commit("policy and owners")
+    assert made.admit("ledger", "init") == 0, made.err
     return made
 
 

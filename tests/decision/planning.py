@@ -9,18 +9,21 @@ from typing import Any
 
 from controller.decision.actions import Action, Cancel, Keep, Submit, Withhold
 from controller.decision.judge import judge_all
+from controller.decision.noticed import noticed
 from controller.decision.plan import Plan, make_plan
 from controller.documents.admission import Admission
 from controller.documents.catalog import Catalog
 from controller.documents.manifest import Manifest
 from controller.documents.payload import run_name
 from controller.evidence.facts import Evidence, Known, ObservedRun, Unavailable
-from controller.ledger.records import RunRecord, tags_of
+from controller.ledger.records import DEADLINE, Attempt, Over, RunRecord
 from controller.values import AdmissionId, RepoPath, RunName
 from tests.builders import (
     JOB,
     NOW,
+    WORKSPACE,
     approval,
+    attempt,
     record,
     sound_admission,
     sound_catalog,
@@ -30,7 +33,6 @@ from tests.builders import (
 )
 
 HOUR = timedelta(hours=1)
-WORKSPACE = "local:here"
 Seen = ObservedRun | None | Unavailable
 """What the workspace answers about one run; None: it does not exist."""
 
@@ -44,7 +46,7 @@ def run_of(of: Manifest | RunRecord) -> RunName:
     """Return the name of the run of a manifest or a record."""
     if isinstance(of, Manifest):
         return run_name(of.name, of.payload.fingerprint)
-    return run_name(of.name, of.fingerprint, of.attempts)
+    return of.run
 
 
 def started(manifest: Manifest | None = None, **changes: Any) -> RunRecord:
@@ -54,17 +56,31 @@ def started(manifest: Manifest | None = None, **changes: Any) -> RunRecord:
     return record(manifest, **{"started_at": NOW - HOUR, "reserved": hours, **changes})
 
 
+def set_aside(manifest: Manifest | None = None, *, ago: timedelta, **changes: Any) -> RunRecord:
+    """Return the record of a payload that was reserved for so long ago and not submitted."""
+    only = tried(1, ago=ago, submitted_at=None)
+    return started(manifest, **{"attempts": (only,), **changes})
+
+
+def tried(number: int, *, ago: timedelta, **changes: Any) -> Attempt:
+    """Return an attempt that was reserved and submitted so long ago."""
+    at = NOW - ago
+    when = {"reserved_at": at, "deadline": at + DEADLINE, "submitted_at": at}
+    return attempt(number, **{**when, **changes})
+
+
 def seen(of: RunRecord, state: str = "Running", **changes: Any) -> ObservedRun:
-    """Return the run of a record as a workspace shows it, running since it was started."""
+    """Return the run of a record as a workspace shows it, running since it was reserved for."""
+    at = of.attempt.reserved_at
     run = ObservedRun(
         run=run_of(of),
         state=state,
         fingerprint=of.fingerprint,
-        tags=tags_of(of),
+        tags={},
         nodes=of.nodes,
         timeout=108_000,
-        created_at=of.started_at,
-        started_at=of.started_at,
+        created_at=at,
+        started_at=at,
     )
     return replace(run, **changes)
 
@@ -103,7 +119,8 @@ def planned(
 
 
 def plan_of(catalog: Catalog, evidence: Evidence, *, max_cancels: int | None = None) -> Plan:
-    """Return the plan for what was read and asked."""
+    """Return the plan for what was read and asked; what ran is first brought up to that."""
+    evidence = noticed(evidence)
     verdicts = judge_all(catalog, catalog.policy, evidence) if catalog.policy else {}
     return make_plan(catalog, verdicts, evidence, WORKSPACE, max_cancels=max_cancels)
 
@@ -138,6 +155,10 @@ def small(number: int, **more: Any) -> Any:
 
 
 BERT = AdmissionId("bert-pretrain")
+MINUTE = timedelta(minutes=1)
+EVICTED = Over("Failed", 100.0, exact=True, reason="evicted", preempted=True)
+PREEMPTED = tried(1, ago=10 * HOUR, over=EVICTED)
+"""A first attempt that lost its machine after 100 GPU hours."""
 GRANT = sound_admission()
 WIDE = sound_admission(gpu_hours=2000, max_nodes=4)
 """It has room for two runs."""

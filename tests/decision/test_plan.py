@@ -19,6 +19,7 @@ from controller.values import AdmissionId, RunName
 from tests.builders import (
     JOB,
     NOW,
+    WORKSPACE,
     sound_admission,
     sound_catalog,
     sound_evidence,
@@ -35,10 +36,10 @@ from tests.decision.planning import (
     NEW,
     OLD,
     OLD_RUN,
+    PREEMPTED,
     RAN,
     RUNNING,
     WIDE,
-    WORKSPACE,
     asked,
     brief,
     plan_of,
@@ -47,6 +48,7 @@ from tests.decision.planning import (
     seen,
     small,
     started,
+    tried,
 )
 
 
@@ -56,18 +58,16 @@ class TestBothAreThere:
         submit = Submit(OLD_RUN, JOB, BERT, OLD.payload.fingerprint, 960, why)
         assert planned(GRANT, OLD).actions == (submit,)
 
-    def test_unmet_and_never_ran__withhold_with_every_finding_the_unmet_first(self) -> None:
+    def test_unmet_and_never_ran__withhold_with_every_finding_but_what_was_not_asked(self) -> None:
         job = sound_manifest(timeout=None, nodes=3)
         plan = planned(GRANT, job, approvals=DOUBTED)
         (withheld,) = plan.actions
         assert isinstance(withheld, Withhold)
-        names = ("nodes-granted", "timeout-set", "owner-approval", "gpu-budget")
+        names = ("nodes-granted", "timeout-set", "gpu-budget")
         assert withheld == Withhold(JOB, run_of(job), withheld.why, names)
         assert withheld.why == (
             "nodes-granted: 3 nodes and 0 that are running; `bert-pretrain` grants 2; "
             "timeout-set: it has no time limit, so it could run for ever and has no worst case; "
-            "owner-approval: whether these bytes were approved is not known: "
-            "the host answered 503; "
             "gpu-budget: without a time limit there is no worst case"
         )
 
@@ -122,22 +122,27 @@ class TestBothAreThere:
         plan = planned(GRANT, OLD, ran={RAN: seen(RAN, "Hibernating")})
         assert brief(plan.actions) == [("keep", OLD_RUN)]
 
-    @pytest.mark.parametrize("state", ["Completed", "Failed", "Canceled"])
+    @pytest.mark.parametrize("state", ["Completed", "Failed"])
     def test_over_and_no_attempt_left__settle_by_its_own_times(self, state: str) -> None:
         over = seen(RAN, state, ended_at=NOW - HOUR / 2)
         settle = Settle(OLD_RUN, 8.0, f"{state}, no attempt left")
         assert planned(GRANT, OLD, ran={RAN: over}).actions == (settle,)
 
-    def test_over_and_it_does_not_say_since_when__settle_at_the_whole_reservation(self) -> None:
-        over = seen(RAN, "Canceled", started_at=None, ended_at=NOW)
-        (settle,) = planned(GRANT, OLD, ran={RAN: over}).actions
-        assert isinstance(settle, Settle)
-        assert settle.gpu_hours == RAN.reserved
+    def test_over_by_somebody_else_s_hand__settle_and_say_so(self) -> None:
+        over = seen(RAN, "Canceled", ended_at=NOW)
+        why = "Canceled, but not by us: somebody else ended it, and it is not started again"
+        plan = planned(GRANT, OLD, ran={RAN: over})
+        assert plan.actions == (Settle(OLD_RUN, 16.0, why),)
+
+    def test_over_and_it_does_not_say_since_when__settle_at_its_time_limit(self) -> None:
+        over = seen(RAN, "Failed", started_at=None, ended_at=NOW)
+        plan = planned(GRANT, OLD, ran={RAN: over})
+        assert plan.actions == (Settle(OLD_RUN, 480.0, "Failed, no attempt left", bound=True),)
 
     def test_over_and_ended_as_it_started__settle_at_nothing(self) -> None:
-        over = seen(RAN, "Canceled", started_at=NOW, ended_at=NOW)
+        over = seen(RAN, "Failed", started_at=NOW, ended_at=NOW)
         (settle,) = planned(GRANT, OLD, ran={RAN: over}).actions
-        assert settle == Settle(OLD_RUN, 0.0, "Canceled, no attempt left")
+        assert settle == Settle(OLD_RUN, 0.0, "Failed, no attempt left")
         assert described(settle)["gpu_hours"] == 0.0
 
     def test_settled__nothing(self) -> None:
@@ -153,24 +158,25 @@ class TestBothAreThere:
     def test_vanished__keep_and_never_submit_again(self) -> None:
         plan = planned(GRANT, OLD, ran={RAN: None})
         why = "vanished: it was submitted, and the workspace says that it does not exist"
-        assert plan.actions == (Keep(OLD_RUN, why, undecided=True),)
+        assert plan.actions == (Keep(OLD_RUN, why, undecided=True, doubt="vanished"),)
         assert plan.balances[BERT].reserved == 960
 
     def test_its_state_could_not_be_asked__keep_and_nothing_global(self) -> None:
         other = sound_manifest("jobs/bert/other.yml", name="other")
         plan = planned(WIDE, OLD, other, ran={RAN: unavailable("timed out")})
+        why = "its state could not be asked: timed out"
         assert plan.actions == (
             planned(WIDE, other).actions[0],
-            Keep(OLD_RUN, "its state could not be asked: timed out", undecided=True),
+            Keep(OLD_RUN, why, undecided=True, doubt="not-asked"),
         )
 
     def test_its_state_was_not_asked__keep(self) -> None:
         catalog = sound_catalog(GRANT, OLD)
-        keep = Keep(OLD_RUN, "its state was not asked", undecided=True)
+        keep = Keep(OLD_RUN, "its state was not asked", undecided=True, doubt="not-asked")
         assert plan_of(catalog, replace(asked(catalog, RUNNING), runs={})).actions == (keep,)
 
     def test_a_later_attempt_is_asked_for_by_its_own_name(self) -> None:
-        second = started(OLD, attempts=2)
+        second = started(OLD, attempts=(PREEMPTED, tried(2, ago=HOUR)))
         keep = Keep(RunName(OLD_RUN + "-a2"), "Running, admitted by `bert-pretrain`")
         assert planned(GRANT, OLD, ran={second: seen(second)}).actions == (keep,)
 

@@ -29,6 +29,7 @@ from tests.decision.planning import (
     FINISHES,
     GRANT,
     HOUR,
+    MINUTE,
     OLD,
     OLD_RUN,
     RAN,
@@ -42,6 +43,7 @@ from tests.decision.planning import (
     removal,
     run_of,
     seen,
+    set_aside,
     small,
     started,
 )
@@ -90,7 +92,8 @@ class TestExpired:
         governing = {BERT: answer or Known(None, NOW)}
         plan = planned(CANCELS, OLD, ran=RUNNING, governing=governing)
         said = "the last approved version of `bert-pretrain`, which governs it, is not known: "
-        assert plan.actions == (Keep(OLD_RUN, said + doubt, undecided=True),)
+        keep = Keep(OLD_RUN, said + doubt, undecided=True, doubt="in-doubt")
+        assert plan.actions == (keep,)
 
     def test_superseded_after_expiry_with_finish__cancel_beats_keep(self) -> None:
         moved = newer(admission="other")
@@ -174,6 +177,34 @@ class TestMoreIsCommittedThanGranted:
         one, two, three = THREE_RUNS
         ran = {one: None, two: seen(two), three: seen(three)}
         assert self.cancelled(500, ran) == [2]
+
+    def test_a_reservation_without_a_run_yields_before_what_runs(self) -> None:
+        one, two, _ = THREE_RUNS
+        held = set_aside(small(3), ago=20 * MINUTE)
+        ran = {one: seen(one), two: seen(two), held: None}
+        assert self.cancelled(400, ran) == []
+        assert self.cancelled(399, ran) == [1]
+
+    def test_a_reservation_that_is_submitted_now_counts(self) -> None:
+        one, two, _ = THREE_RUNS
+        held = set_aside(small(3), ago=MINUTE)
+        ran = {one: seen(one), two: seen(two), held: None}
+        assert self.cancelled(600, ran) == []
+        governing = {BERT: Known(sound_admission(gpu_hours=599), NOW)}
+        assert self.cancelled(600, ran, governing=governing) == [1]
+
+    def test_one_of_which_nobody_knows_whether_it_runs_ends_no_older_one(self) -> None:
+        one, two, _ = THREE_RUNS
+        held = set_aside(small(3), ago=MINUTE)
+        ran = {one: seen(one), two: seen(two), held: unavailable()}
+        assert self.cancelled(400, ran) == []
+
+    def test_what_runs_longer_than_it_may_is_counted_in_full(self) -> None:
+        one, two, three = THREE_RUNS
+        long = seen(three, started_at=NOW - 50 * HOUR)
+        ran = {one: seen(one), two: seen(two), three: long}
+        assert self.cancelled(800, ran) == []
+        assert self.cancelled(799, ran) == [1]
 
     def test_an_edit_that_is_not_approved_lowers_nothing(self) -> None:
         governing = {BERT: Known(sound_admission(gpu_hours=600), NOW)}

@@ -13,6 +13,7 @@ from controller.decision.actions import (
     Withhold,
 )
 from controller.decision.plan import kind_of
+from controller.evidence.facts import Known
 from tests.builders import (
     JOB,
     NOW,
@@ -109,11 +110,12 @@ class TestNewFingerprintWhileAnOlderRunIsActive:
     @pytest.mark.parametrize("answer", [unavailable(), approval(JOB)])
     def test_the_change_is_not_proved_approved__keep_and_withhold(self, answer: Any) -> None:
         plan = planned(GRANT, NEW, ran=RUNNING, approvals={JOB: answer})
-        names = ("nodes-granted", "gpu-budget", "owner-approval")
+        names = {"nodes-granted", "gpu-budget"}
+        names |= {"owner-approval"} if isinstance(answer, Known) else set()
         (kept, withheld) = plan.actions
         assert brief([kept]) == [("keep", OLD_RUN)]
         assert isinstance(withheld, Withhold)
-        assert set(withheld.findings) == set(names)
+        assert set(withheld.findings) == names
 
     def test_undecided_alone__keep_and_withhold(self) -> None:
         plan = planned(WIDE, NEW, ran=RUNNING, approvals=DOUBTED)
@@ -135,7 +137,7 @@ class TestNewFingerprintWhileAnOlderRunIsActive:
         ran = {**RUNNING, done: seen(done, "Completed")}
         why = f"`{JOB}` asks for `{NEW_RUN}` now, and that change is not proved approved"
         plan = planned(WIDE, NEW, ran=ran, approvals={JOB: answer})
-        assert plan.actions == (Keep(OLD_RUN, why, undecided=True),)
+        assert plan.actions == (Keep(OLD_RUN, why, undecided=True, doubt="in-doubt"),)
 
     def test_submitted_by_an_earlier_pass_that_got_no_further__cancel_the_older(self) -> None:
         recorded = started(NEW)
@@ -152,7 +154,7 @@ class TestNewFingerprintWhileAnOlderRunIsActive:
         plan = planned(WIDE, NEW, ran={**RUNNING, recorded: answer})
         said = "of which the workspace does not say that it is there"
         why = f"`{JOB}` asks for `{NEW_RUN}` now, {said}"
-        assert Keep(OLD_RUN, why, undecided=True) in plan.actions
+        assert Keep(OLD_RUN, why, undecided=True, doubt="in-doubt") in plan.actions
         assert not plan.changes
 
     def test_several_older_runs_end_together(self) -> None:

@@ -118,6 +118,19 @@ class TestDigest:
             assert two.digest == one.digest
         assert {kind_of(a) for a in one.actions} == {"keep", "withhold"}
 
+    def test_what_a_run_takes_beyond_its_reservation_is_charged_and_makes_no_plan_stale(
+        self,
+    ) -> None:
+        long = {RAN: seen(RAN, started_at=NOW - 70 * HOUR)}
+        one = planned(WIDE, OLD, ran=long)
+        two = planned(WIDE, OLD, ran=long, now=NOW + HOUR)
+        charged = [
+            (plan.balances[BERT].reserved, plan.balances[BERT].overrun) for plan in (one, two)
+        ]
+        assert charged == [(1120.0, 160.0), (1136.0, 176.0)]
+        assert one.balances[BERT].free == 880.0
+        assert one.digest == two.digest
+
     def test_it_names_the_workspace_the_actions_the_balances_and_the_records(self) -> None:
         plan = planned(WIDE, NEW, ran=RUNNING)
         others = [

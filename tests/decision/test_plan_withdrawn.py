@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -61,8 +62,46 @@ class TestWithdrawn:
         plan = planned(left, ran=RUNNING, approvals=removal(path), governing=governing)
         what = "manifest" if path == JOB else "admission"
         why = f"its {what} `{path}` is not on main any more, but too few of those entitled "
-        why += "approved that"
-        assert plan.actions == (Keep(OLD_RUN, why, undecided=True),)
+        why += "approved that; it ends when a pass 10 minutes after the first sees the same"
+        keep = Keep(OLD_RUN, why, undecided=True, doubt="unapproved-withdrawal")
+        assert plan.actions == (keep,)
+
+    @pytest.mark.parametrize("path", [JOB, ADMISSION])
+    @pytest.mark.parametrize(("seconds", "end"), [(599, "keep"), (600, "cancel")])
+    def test_two_passes_see_it_unapproved_ten_minutes_apart__cancel(
+        self, path: RepoPath, seconds: int, end: str
+    ) -> None:
+        left = GRANT if path == JOB else OLD
+        more: dict[str, Any] = {
+            "approvals": removal(path),
+            "governing": {BERT: Known(GRANT, NOW)},
+            "sightings": {OLD_RUN: NOW - timedelta(seconds=seconds)},
+        }
+        (found,) = planned(left, ran=RUNNING, **more).actions
+        assert kind_of(found) == end
+        said = found.why.partition("too few of those entitled approved that; ")[2]
+        assert said == (
+            "so it was already at 2026-11-30 19:50 UTC"
+            if end == "cancel"
+            else "it ends when a pass 10 minutes after the first sees the same"
+        )
+
+    def test_a_sighting_of_another_run_does_not_count__keep(self) -> None:
+        long_ago = {run_of(small(1)): NOW - timedelta(days=1)}
+        plan = planned(GRANT, ran=RUNNING, approvals=removal(JOB), sightings=long_ago)
+        assert brief(plan.actions) == [("keep", OLD_RUN, "undecided")]
+
+    def test_seen_long_ago_and_now_nobody_can_be_asked__keep(self) -> None:
+        long_ago = {OLD_RUN: NOW - timedelta(days=1)}
+        answers = {JOB: unavailable()}
+        (keep,) = planned(GRANT, ran=RUNNING, approvals=answers, sightings=long_ago).actions
+        assert isinstance(keep, Keep)
+        assert keep.doubt == "in-doubt"
+
+    def test_seen_long_ago_and_it_is_back__keep(self) -> None:
+        long_ago = {OLD_RUN: NOW - timedelta(days=1)}
+        plan = planned(GRANT, OLD, ran=RUNNING, sightings=long_ago)
+        assert brief(plan.actions) == [("keep", OLD_RUN)]
 
     @pytest.mark.parametrize(
         ("answers", "doubt"),
@@ -75,7 +114,8 @@ class TestWithdrawn:
     def test_whether_it_was_approved_is_not_known__keep(self, answers: Any, doubt: str) -> None:
         plan = planned(GRANT, ran=RUNNING, approvals=answers)
         said = f"its manifest `{JOB}` is not on main any more; whether that was approved "
-        assert plan.actions == (Keep(OLD_RUN, f"{said}is not known: {doubt}", undecided=True),)
+        why = f"{said}is not known: {doubt}"
+        assert plan.actions == (Keep(OLD_RUN, why, undecided=True, doubt="in-doubt"),)
 
     def test_by_fewer_owners_than_the_approved_policy_asks_for__keep(self) -> None:
         two = Known(sound_policy(minimum_approvals=2, manifest_approvals=1), NOW)
@@ -145,7 +185,8 @@ class TestWithdrawn:
         more: dict[str, Any] = {"approvals": answers, "governing": governing}
         plan = planned(ran=RUNNING, catalog={"broken": broken}, **more)
         said = f"its manifest `{JOB}` is not on main any more, but `{path}` is broken"
-        assert plan.actions == (Keep(OLD_RUN, f"{said} and may be the same job", undecided=True),)
+        why = f"{said} and may be the same job"
+        assert plan.actions == (Keep(OLD_RUN, why, undecided=True, doubt="in-doubt"),)
         other = started(small(1, name="other"), path=path, used=1.0)
         ran = {**RUNNING, other: seen(other, "Completed")}
         plan = planned(ran=ran, catalog={"broken": broken}, **more)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from controller.documents.admission import SECTIONS
-from controller.documents.catalog import Catalog
+from controller.documents.admission import SECTIONS, Admission
+from controller.documents.catalog import Catalog, Ran
 from controller.documents.policy import POLICY
 from controller.errors import UnavailableError
 from controller.evidence.facts import (
@@ -19,12 +20,21 @@ from controller.evidence.facts import (
     Introduction,
     Known,
     MeasuredRun,
-    ObservedRun,
     Unavailable,
     Version,
 )
-from controller.evidence.gather import documents_of, gather, measurements, records_of
-from controller.values import AdmissionId, CommitId, RepoPath, RunName
+from controller.evidence.gather import (
+    LATE,
+    NOT_YET,
+    Sources,
+    documents_of,
+    gather,
+    measurements,
+    remembered,
+)
+from controller.ledger.book import Account, Book, Decision, Heartbeat, Standing, Trust
+from controller.ledger.records import RunRecord, released
+from controller.values import AdmissionId, BlobId, CommitId, RepoPath, RunName
 from tests.builders import (
     ADMISSION,
     CODEOWNERS,
@@ -32,13 +42,15 @@ from tests.builders import (
     JOB,
     NOW,
     RUN,
+    WORKSPACE,
     approval,
+    attempt,
     introduction,
     measured,
     problem,
     sound_admission,
     sound_catalog,
-    sound_manifest,
+    sound_policy,
     too_slow,
 )
 from tests.decision.planning import HOUR, NEW, OLD, OLD_RUN, RAN, run_of, seen, small, started
@@ -102,7 +114,7 @@ class Outside:
             yield Version(text.encode(), approval(path, *self.approvers).value)
 
     def introductions(
-        self, paths: Iterable[RepoPath], at: CommitId
+        self, paths: Iterable[RepoPath], at: CommitId, root: CommitId | None = None
     ) -> Mapping[RepoPath, Introduction]:
         assert at == COMMIT
         if self.down == "history":
@@ -114,49 +126,98 @@ class Outside:
             raise UnavailableError("the tracking server answered 500")
         return measured().value if run_id == RUN else None
 
+    def tracked(self, run: RunName) -> tuple[()]:
+        raise AssertionError(f"{run} is asked for only when it is settled")
+
+
+def book_of(*records: RunRecord, **changes: Any) -> Book:
+    """Return a ledger that has these records, and has seen nothing approved yet."""
+    beat = Heartbeat(NOW - HOUR, COMMIT, WORKSPACE, "1")
+    keyed = {(record.name, record.fingerprint): record for record in records}
+    book = Book(COMMIT, Trust(COMMIT, NOW), beat, keyed, {}, {}, None, frozenset())
+    return replace(book, **changes)
+
+
+def seen_approved(*admissions: Admission) -> dict[str, Any]:
+    """Return the fields of a ledger that has seen the policy and these admissions approved."""
+    accounts = {a.id: Account(a.id, a.blob, a.owner, a.expires, 1000) for a in admissions}
+    return {"policy": Standing(sound_policy().blob, NOW), "accounts": accounts}
+
 
 def gathered(
     catalog: Catalog,
-    *runs: ObservedRun,
+    *ran: RunRecord,
+    starting: Iterable[str] = (),
     outside: Outside | None = None,
-    workspace: Any = None,
+    workspace: FakeWorkspace | None = None,
+    **book: Any,
 ) -> Evidence:
+    """Return what is asked where those runs are recorded and those manifests could start."""
     outside = outside or Outside()
-    workspace = workspace or FakeWorkspace(lambda: NOW)
-    for run in runs:
-        workspace.observe(run)
-    return gather(
-        catalog,
-        COMMIT,
-        host=outside,
-        history=outside,
-        workspace=workspace,
-        tracking=outside,
-        now=lambda: NOW,
-    )
+    workspace = workspace or having(*ran)
+    known_book = book_of(*ran, **book)
+    known = remembered(catalog, COMMIT, known_book, outside, lambda: NOW)
+    sources = Sources(outside, outside, workspace, outside, lambda: NOW)
+    chosen = [RepoPath(path) for path in starting]
+    return gather(known, catalog, COMMIT, known_book, chosen, sources)
 
 
-class TestApprovals:
-    def test_they_are_asked_of_every_document_that_a_start_rests_on(self) -> None:
+def having(*ran: RunRecord) -> FakeWorkspace:
+    workspace = FakeWorkspace(lambda: NOW, WORKSPACE)
+    for record in ran:
+        if record.active:
+            workspace.observe(seen(record))
+    return workspace
+
+
+class TestWhatIsAsked:
+    def test_where_nothing_starts_and_nothing_runs_nobody_is_asked_anything(self) -> None:
+        outside, workspace = Outside(), having()
+        done = started(NEW, used=10.0)
+        evidence = gathered(sound_catalog(GRANT, OLD), done, outside=outside, workspace=workspace)
+        assert (outside.paths, outside.asked, workspace.asked, workspace.listed) == ([], [], [], 0)
+        assert evidence.runs == {}
+        assert evidence.approvals[JOB] == Unavailable(NOT_YET, NOW)
+
+    def test_a_start_asks_for_the_approval_of_everything_that_it_rests_on(self) -> None:
         outside = Outside()
-        evidence = gathered(sound_catalog(GRANT, OLD), outside=outside)
+        catalog = sound_catalog(GRANT, sound_admission("other"), OLD, small(1))
+        evidence = gathered(catalog, starting=[JOB], outside=outside)
         assert outside.paths == sorted([POLICY, CODEOWNERS, ADMISSION, JOB])
         assert evidence.approvals[JOB] == approval(JOB, "@ada")
-        assert evidence.asked_at == NOW
+        assert evidence.approvals[small(1).path] == Unavailable(NOT_YET, NOW)
 
-    def test_and_of_the_documents_of_active_runs_that_are_gone(self) -> None:
-        outside = Outside()
-        settled = seen(started(small(1)), "Completed", ended_at=NOW)
-        gathered(sound_catalog(), seen(RAN), settled, outside=outside)
-        assert outside.paths == sorted([POLICY, CODEOWNERS, ADMISSION, JOB])
-
-    def test_without_codeowners_they_are_asked_of_the_rest(self) -> None:
+    def test_without_codeowners_it_asks_for_the_rest(self) -> None:
         catalog = replace(sound_catalog(GRANT, OLD), owners=None)
         assert documents_of(catalog) == [POLICY, ADMISSION, JOB]
 
+    def test_an_active_run_asks_for_no_approval_while_what_it_was_started_for_is_there(
+        self,
+    ) -> None:
+        outside = Outside({POLICY: POLICY_TEXT})
+        gathered(sound_catalog(GRANT, OLD), RAN, outside=outside, **seen_approved(GRANT))
+        assert (outside.paths, outside.asked) == ([], [])
+
+    def test_an_active_run_asks_whether_the_removal_of_its_documents_was_approved(self) -> None:
+        outside = Outside({POLICY: POLICY_TEXT})
+        gathered(sound_catalog(), RAN, started(small(1), used=1.0), outside=outside)
+        assert outside.paths == sorted([ADMISSION, JOB])
+
+    def test_a_broken_document_was_not_removed(self) -> None:
+        outside = Outside({POLICY: POLICY_TEXT})
+        broken = {ADMISSION: (problem(ADMISSION),), JOB: (problem(JOB),)}
+        gathered(sound_catalog(broken=broken), RAN, outside=outside)
+        assert outside.paths == []
+
+    def test_a_manifest_that_is_not_read_again_is_there(self) -> None:
+        outside = Outside({POLICY: POLICY_TEXT})
+        ran = {JOB: Ran(RAN.name, RAN.fingerprint)}
+        gathered(replace(sound_catalog(GRANT), ran=ran), RAN, outside=outside)
+        assert outside.paths == []
+
 
 class TestHistory:
-    def test_what_brought_each_document_is_asked(self) -> None:
+    def test_what_brought_each_document_is_asked_of_git(self) -> None:
         evidence = gathered(sound_catalog(GRANT, OLD))
         assert set(evidence.introductions) == {POLICY, CODEOWNERS, ADMISSION, JOB}
         assert evidence.introductions[JOB] == introduction(JOB)
@@ -165,57 +226,43 @@ class TestHistory:
         evidence = gathered(sound_catalog(GRANT, OLD), outside=Outside(down="history"))
         doubt = Unavailable("the history is shallow", NOW)
         assert evidence.introductions == dict.fromkeys([POLICY, CODEOWNERS, ADMISSION, JOB], doubt)
-        assert JOB in evidence.approvals
 
 
 class TestRuns:
-    def test_each_that_could_start_is_asked_for_and_each_that_is_ours_is_known(self) -> None:
-        evidence = gathered(sound_catalog(GRANT, NEW), seen(RAN))
-        assert evidence.runs == {
-            run_of(NEW): Known(None, NOW),
-            OLD_RUN: Known(seen(RAN), NOW),
-        }
+    def test_each_that_could_start_and_each_that_is_active_is_asked_for_by_name(self) -> None:
+        workspace = having(RAN)
+        evidence = gathered(sound_catalog(GRANT, NEW), RAN, starting=[JOB], workspace=workspace)
+        assert evidence.runs == {run_of(NEW): Known(None, NOW), OLD_RUN: Known(seen(RAN), NOW)}
+        assert evidence.records == (RAN,)
+        assert (sorted(workspace.asked), workspace.listed) == (sorted([OLD_RUN, run_of(NEW)]), 0)
+
+    def test_what_is_asked_grows_with_what_is_active_and_not_with_what_is_settled(self) -> None:
+        settled = [started(small(n), used=1.0) for n in range(50)]
+        workspace = having(RAN, *settled)
+        gathered(sound_catalog(GRANT, OLD), RAN, *settled, workspace=workspace)
+        assert workspace.asked == [OLD_RUN]
+
+    def test_an_outage_is_the_answer_for_every_run(self) -> None:
+        workspace = having(RAN)
+        workspace.outage = "no route"
+        evidence = gathered(sound_catalog(GRANT, OLD), RAN, workspace=workspace)
+        assert evidence.runs == {OLD_RUN: Unavailable("no route", NOW)}
         assert evidence.records == (RAN,)
 
-    def test_what_the_listing_has_is_not_asked_again(self) -> None:
-        class OnlyLists(FakeWorkspace):
-            def get(self, run: RunName) -> ObservedRun | None:
-                raise UnavailableError(f"`{run}` cannot be asked")
+    def test_a_run_of_another_workspace_counts_as_not_asked(self) -> None:
+        elsewhere = started(OLD, workspace="local:there")
+        evidence = gathered(sound_catalog(GRANT, OLD), elsewhere)
+        doubt = Unavailable("it is of another workspace, `local:there`", NOW)
+        assert evidence.runs == {OLD_RUN: doubt}
 
-        workspace = OnlyLists(lambda: NOW)
-        evidence = gathered(sound_catalog(GRANT, OLD, small(1)), seen(RAN), workspace=workspace)
-        name = run_of(small(1))
-        assert evidence.runs == {
-            OLD_RUN: Known(seen(RAN), NOW),
-            name: Unavailable(f"`{name}` cannot be asked", NOW),
-        }
-
-    def test_a_manifest_without_a_name_has_no_run_to_ask_for(self) -> None:
-        assert gathered(sound_catalog(GRANT, sound_manifest(name=""))).runs == {}
-
-    def test_an_outage_is_the_answer_for_every_run_and_nothing_is_recorded(self) -> None:
-        workspace = FakeWorkspace(lambda: NOW)
-        workspace.outage = "no route"
-        evidence = gathered(sound_catalog(GRANT, OLD), seen(RAN), workspace=workspace)
-        assert evidence.runs == {OLD_RUN: Unavailable("no route", NOW)}
-        assert evidence.records == ()
-        assert evidence.governing == {}
-
-
-class TestRecords:
-    def test_a_run_without_our_tags_is_not_ours(self) -> None:
-        assert records_of([seen(RAN, tags={"admission": "bert-pretrain"})]) == ()
-
-    def test_an_active_run_has_no_use_yet(self) -> None:
-        assert records_of([seen(RAN, "Hibernating")]) == (RAN,)
-
-    @pytest.mark.parametrize("state", ["Completed", "Failed", "Canceled"])
-    def test_one_that_is_over_is_settled_by_its_own_times(self, state: str) -> None:
-        over = seen(RAN, state, started_at=NOW - 3 * HOUR, ended_at=NOW)
-        assert records_of([over]) == (replace(RAN, used=48.0),)
-
-    def test_one_that_does_not_say_when_it_ended_is_charged_in_full(self) -> None:
-        assert records_of([seen(RAN, "Failed")]) == (replace(RAN, used=960.0),)
+    @pytest.mark.parametrize(("ago", "asked"), [(LATE - HOUR, [OLD_RUN]), (LATE + HOUR, [])])
+    def test_a_reservation_that_was_given_back_is_watched_for_a_day(
+        self, ago: timedelta, asked: list[str]
+    ) -> None:
+        waiting = started(OLD, attempts=(attempt(submitted_at=None),))
+        workspace = having()
+        gathered(sound_catalog(GRANT), released(waiting, NOW - ago, "why"), workspace=workspace)
+        assert workspace.asked == asked
 
 
 class TestMeasurements:
@@ -230,50 +277,68 @@ class TestMeasurements:
         assert measurements([silent], Outside(down="tracking"), lambda: NOW) == {}
 
     def test_an_outage_is_the_answer(self) -> None:
-        evidence = gathered(sound_catalog(GRANT, OLD), outside=Outside(down="tracking"))
-        doubt = Unavailable("the tracking server answered 500", NOW)
-        assert evidence.measured == {RUN: doubt}
+        down = Outside(down="tracking")
+        evidence = gathered(sound_catalog(GRANT, OLD), starting=[JOB], outside=down)
+        assert evidence.measured == {RUN: Unavailable("the tracking server answered 500", NOW)}
 
-    def test_only_what_could_start_needs_its_admission_s_measurement(self) -> None:
+    def test_only_a_start_needs_the_measurement_of_its_admission(self) -> None:
         catalog = sound_catalog(GRANT, sound_admission("idle", claim=too_slow(run="idle")), OLD)
-        assert gathered(catalog).measured == {RUN: measured()}
-        assert gathered(catalog, seen(RAN)).measured == {}
-
-
-def test_a_run_with_the_tags_of_another_is_not_ours() -> None:
-    ours = seen(RAN)
-    assert len(records_of([ours])) == 1
-    assert records_of([replace(ours, run=RunName("somebody-s-copy"))]) == ()
+        not_yet = Unavailable(NOT_YET, NOW)
+        assert gathered(catalog, starting=[JOB]).measured == {RUN: measured(), "idle": not_yet}
+        assert gathered(catalog).measured == {RUN: not_yet, "idle": not_yet}
 
 
 class TestLastApprovedPolicy:
-    def test_it_is_the_newest_that_enough_owners_approved(self) -> None:
+    def test_a_start_asks_the_host_whatever_the_ledger_says(self) -> None:
         outside = Outside({POLICY: POLICY_TEXT})
-        answer = gathered(sound_catalog(), outside=outside).policy
+        catalog = sound_catalog(GRANT, OLD)
+        known = seen_approved(GRANT)
+        answer = gathered(catalog, starting=[JOB], outside=outside, **known).policy
         assert isinstance(answer, Known)
         assert answer.value is not None
         assert answer.value.limits.cancels_per_pass == 7
+        assert outside.asked == [POLICY]
+
+    def test_an_active_run_is_governed_by_the_one_that_the_ledger_has_seen_approved(self) -> None:
+        outside, catalog = Outside(), sound_catalog(GRANT, OLD)
+        answer = gathered(catalog, RAN, outside=outside, **seen_approved(GRANT)).policy
+        assert answer == Known(catalog.policy, NOW)
+        assert outside.asked == []
+
+    def test_another_one_on_main_is_asked_for(self) -> None:
+        outside = Outside({POLICY: POLICY_TEXT})
+        other = {**seen_approved(GRANT), "policy": Standing(BlobId("f" * 40), NOW)}
+        answer = gathered(sound_catalog(GRANT, OLD), RAN, outside=outside, **other).policy
+        assert isinstance(answer, Known)
+        assert outside.asked == [POLICY]
 
     @pytest.mark.parametrize("texts", [{}, {POLICY: "version: 2\n"}])
     def test_there_may_be_none_that_can_be_read(self, texts: dict[RepoPath, str]) -> None:
-        assert gathered(sound_catalog(), outside=Outside(texts)).policy == Known(None, NOW)
+        evidence = gathered(sound_catalog(GRANT, OLD), RAN, outside=Outside(texts))
+        assert evidence.policy == Known(None, NOW)
 
     def test_a_broken_policy_on_main_leaves_the_one_before(self) -> None:
         outside = Outside({POLICY: POLICY_TEXT})
         catalog = replace(sound_catalog(), policy=None, broken={POLICY: (problem(POLICY),)})
-        answer = gathered(catalog, outside=outside).policy
+        answer = gathered(catalog, RAN, outside=outside, **seen_approved()).policy
         assert isinstance(answer, Known)
         assert answer.value is not None
 
     def test_an_outage_is_the_answer(self) -> None:
-        answer = gathered(sound_catalog(), outside=Outside(down=POLICY)).policy
+        answer = gathered(sound_catalog(), RAN, outside=Outside(down=POLICY)).policy
         assert answer == Unavailable("the host answered 503", NOW)
 
 
 class TestGoverningAdmission:
-    def test_it_is_the_last_approved_version_by_the_approved_policy(self) -> None:
+    def test_nobody_is_asked_where_main_has_what_the_ledger_has_seen_approved(self) -> None:
+        outside = Outside({POLICY: POLICY_TEXT})
+        evidence = gathered(sound_catalog(GRANT, OLD), RAN, outside=outside, **seen_approved(GRANT))
+        assert evidence.governing == {BERT: Known(GRANT, NOW)}
+        assert outside.asked == []
+
+    def test_else_it_is_the_last_approved_version_by_the_approved_policy(self) -> None:
         outside = Outside({POLICY: POLICY_TEXT, ADMISSION: ADMISSION_TEXT})
-        evidence = gathered(sound_catalog(GRANT, OLD), seen(RAN), outside=outside)
+        evidence = gathered(sound_catalog(GRANT, OLD), RAN, outside=outside)
         answer = evidence.governing[BERT]
         assert isinstance(answer, Known)
         assert answer.value is not None
@@ -282,33 +347,44 @@ class TestGoverningAdmission:
     def test_one_owner_is_not_enough_where_the_approved_policy_asks_for_two(self) -> None:
         texts = {POLICY: POLICY_TEXT.replace("minimum: 2", "minimum: 1"), ADMISSION: ADMISSION_TEXT}
         one = Outside(texts, approvers=("@ada",))
-        answer = gathered(sound_catalog(GRANT, OLD), seen(RAN), outside=one).governing[BERT]
+        answer = gathered(sound_catalog(GRANT, OLD), RAN, outside=one).governing[BERT]
         assert isinstance(answer, Known)
         assert answer.value is not None
         two = Outside({**texts, POLICY: POLICY_TEXT}, approvers=("@ada",))
-        assert gathered(sound_catalog(GRANT, OLD), seen(RAN), outside=two).policy == Known(
-            None, NOW
-        )
+        assert gathered(sound_catalog(GRANT, OLD), RAN, outside=two).policy == Known(None, NOW)
 
     def test_only_admissions_with_active_runs_are_asked_for(self) -> None:
-        other = started(small(1, admission="other"))
-        over = seen(other, "Completed", ended_at=NOW)
-        evidence = gathered(sound_catalog(GRANT, OLD), seen(RAN), over)
+        over = started(small(1, admission="other"), used=1.0)
+        evidence = gathered(sound_catalog(GRANT, OLD), RAN, over)
         assert set(evidence.governing) == {AdmissionId("bert-pretrain")}
 
     @pytest.mark.parametrize("texts", [{}, {ADMISSION: "no front matter"}])
     def test_there_may_be_none_that_can_be_read(self, texts: dict[RepoPath, str]) -> None:
         outside = Outside({POLICY: POLICY_TEXT, **texts})
-        evidence = gathered(sound_catalog(GRANT), seen(RAN), outside=outside)
+        evidence = gathered(sound_catalog(GRANT), RAN, outside=outside)
         assert evidence.governing == {BERT: Known(None, NOW)}
 
     def test_without_an_approved_policy_nobody_knows_how_many_are_enough(self) -> None:
         outside = Outside({ADMISSION: ADMISSION_TEXT})
-        evidence = gathered(sound_catalog(GRANT), seen(RAN), outside=outside)
+        evidence = gathered(sound_catalog(GRANT), RAN, outside=outside)
         doubt = Unavailable("no policy is known to be approved", NOW)
         assert evidence.governing == {BERT: doubt}
 
     def test_an_outage_is_the_answer(self) -> None:
         outside = Outside({POLICY: POLICY_TEXT}, down=ADMISSION)
-        evidence = gathered(sound_catalog(GRANT), seen(RAN), outside=outside)
+        evidence = gathered(sound_catalog(GRANT), RAN, outside=outside)
         assert evidence.governing == {BERT: Unavailable("the host answered 503", NOW)}
+
+
+class TestRemembered:
+    def test_a_withdrawal_that_was_seen_unapproved_is_remembered_with_its_time(self) -> None:
+        first = NOW - HOUR
+        seen_so = Decision(OLD_RUN, "keep", "unapproved-withdrawal", "why", first, COMMIT)
+        other = Decision(run_of(NEW), "keep", "in-doubt", "why", first, COMMIT)
+        decisions = {d.subject: d for d in (seen_so, other)}
+        assert gathered(sound_catalog(), decisions=decisions).sightings == {OLD_RUN: first}
+
+    @pytest.mark.parametrize(("action", "latched"), [("latched", True), ("lifted", False)])
+    def test_the_brake_stays_pulled_until_it_is_lifted(self, action: str, latched: bool) -> None:
+        brake = Decision("brake", action, "", "why", NOW, COMMIT)
+        assert gathered(sound_catalog(), decisions={"brake": brake}).latched is latched

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 from controller.decision.actions import (
@@ -22,13 +22,39 @@ from controller.decision.actions import (
 )
 from controller.decision.cost import Cost
 from controller.decision.plan import Plan
-from controller.decision.verdict import Finding, Verdict, met, undecided, unmet
+from controller.decision.verdict import Finding, Outcome, Verdict, met, undecided, unmet
 from controller.effects.receipts import Receipt
 from controller.evidence.facts import ObservedRun
+from controller.ledger import records
 from controller.ledger.account import Balance
-from controller.ledger.records import RunRecord
-from controller.report.outcome import DriftLine, Report, RunLine
-from controller.values import AdmissionId, Fingerprint, Location, Problem, RepoPath, RunName
+from controller.ledger.records import (
+    Attempt,
+    CancelAsked,
+    Closed,
+    Generation,
+    Over,
+    RunRecord,
+    Stop,
+)
+from controller.report.outcome import (
+    AdmissionLine,
+    DriftLine,
+    Edge,
+    Node,
+    Report,
+    RunLine,
+    WithheldLine,
+)
+from controller.values import (
+    AdmissionId,
+    BlobId,
+    Digest,
+    Fingerprint,
+    Location,
+    Problem,
+    RepoPath,
+    RunName,
+)
 
 NOW = datetime(2026, 11, 30, 20, 0, tzinfo=UTC)
 BERT, T5, CLIP = (AdmissionId(name) for name in ("bert-pretrain", "t5-large", "clip"))
@@ -123,6 +149,14 @@ def invalid() -> Report:
     return replace(check(), problems=problems)
 
 
+AGAIN, LATER = RunName(f"{RUN}-a2"), RunName(f"{RUN}-a3")
+OVERDUE = (
+    "CancelRequested; it was asked to end at 2026-11-30 18:00 UTC (expired), more than an hour "
+    "ago: end it in the workspace by hand"
+)
+SILENT = "its state could not be asked: no answer"
+TWO = "gpu-budget: the worst case is 960; 12.5 are free; expiry: `t5` expired on 2026-11-29"
+ASKED = "claim-measured: no answer in 10 s; owner-approval: the code host answered 503"
 ACTIONS: tuple[Action, ...] = (
     Settle(T5_RUN, 187.5, "Completed, no attempt left"),
     Release(RunName("t5-small-000000000000"), "its deadline passed and there is no run"),
@@ -134,12 +168,17 @@ ACTIONS: tuple[Action, ...] = (
     ApplySchedule("nightly", 480.0, "10 occurrences of 48 GPU hours"),
     DeleteSchedule("weekly", "its manifest was withdrawn"),
     Keep(RunName("vit-121212121212"), "Running, admitted by `vit`"),
-    Keep(RunName("vit-343434343434"), "its state could not be asked: no answer", undecided=True),
+    Keep(RunName("vit-343434343434"), SILENT, undecided=True, doubt="not-asked"),
     Withhold(RepoPath("jobs/nobody.yml"), None, "admission-named: it names no admission"),
     Withhold(T5_JOB, T5_RUN, "gpu-budget: 12.5 of 200 free", ("gpu-budget", "expiry")),
-    Withhold(
-        RepoPath("jobs/w.yml"), RunName("w-1"), "it was not asked", ("claim",), undecided=True
+    Withhold(RepoPath("jobs/u.yml"), RunName("u-1"), TWO, ("gpu-budget", "expiry")),
+    Withhold(RepoPath("jobs/v.yml"), None, ASKED, ("claim-measured", "owner-approval"), True),
+    Submit(AGAIN, JOB, BERT, FINGERPRINT, 960.0, "attempt 2 of 3: the one before was preempted", 2),
+    Submit(LATER, JOB, BERT, FINGERPRINT, 960.0, "reserved by `bert-pretrain`", 3, reserved=True),
+    Settle(
+        RunName("t5-small-111111111111"), 96.0, "vanished; its time limit has passed", bound=True
     ),
+    Keep(RunName("vit-232323232323"), OVERDUE, overdue=True),
 )
 
 
@@ -192,8 +231,32 @@ def reconcile() -> Report:
     )
 
 
-def record(name: str, used: float | None = None) -> RunRecord:
-    return RunRecord(name, FINGERPRINT, BERT, JOB, 2, 8, 960.0, NOW.replace(hour=8), 1, used)
+RECORD = Digest("sha256:" + "5ca1ab1e" * 8)
+BEGAN = NOW.replace(hour=8)
+FIRST = Attempt(1, RECORD, BEGAN, BEGAN + timedelta(minutes=15), submitted_at=BEGAN)
+PREEMPTED = Over("Failed", 160.0, exact=True, preempted=True)
+
+
+def record(
+    name: str,
+    used: float | None = None,
+    *,
+    last: Attempt | None = None,
+    closed: Closed | None = None,
+    admission: AdmissionId = BERT,
+) -> RunRecord:
+    """Return a run of two nodes of eight GPUs; with `used` it is settled."""
+    only = last or FIRST
+    if used is not None and closed is None:
+        closed = Closed("settled", NOW.replace(hour=16), "Completed, no attempt left", used)
+    attempts = tuple(
+        replace(only, number=n, stop=None, cancel=None, over=PREEMPTED)
+        for n in range(1, only.number)
+    )
+    generation = Generation(
+        admission, JOB, BlobId("b" * 40), WORKSPACE, 2, 8, 108_000, 1, 960.0, (*attempts, only)
+    )
+    return RunRecord(name, FINGERPRINT, (replace(generation, closed=closed),))
 
 
 def observed(
@@ -206,20 +269,130 @@ def observed(
     )
 
 
+def open_runs() -> tuple[RunLine, ...]:
+    """Runs that are reserved, running, stopped, overdue and not known."""
+    ten = NOW.replace(hour=10)
+    late = replace(FIRST, cancel=CancelAsked(ten, "expired", "`clip` expired on 2026-11-29"))
+    said = replace(FIRST, stop=Stop(ten, "the loss is NaN", "ada"))
+    asked = replace(said, cancel=CancelAsked(ten, "stopped", "the loss is NaN"))
+    waits = replace(FIRST, submitted_at=None)
+    again = replace(FIRST, number=2)
+    stopped = ("ada stopped it at 2026-11-30 10:00 UTC: the loss is NaN",)
+    vit = AdmissionId("vit")
+    return (
+        RunLine(AGAIN, record("bert", last=again), observed(AGAIN, "Running", ten)),
+        RunLine("bert-reserved", record("b", last=waits), None, ("not submitted yet",)),
+        RunLine("bert-stopped", record("b", last=asked), observed("x", "Running", ten), stopped),
+        RunLine(
+            "clip-777777777777",
+            record("clip", last=late, admission=CLIP),
+            observed("clip", "CancelRequested", ten),
+            ("asked to end at 2026-11-30 10:00 UTC (expired): `clip` expired on 2026-11-29",),
+            overdue=True,
+        ),
+        RunLine("vit-343434343434", record("vit", admission=vit), None, (SILENT,), "not known"),
+    )
+
+
+def closed_runs() -> tuple[RunLine, ...]:
+    """Twelve that are closed: ten alike, one at its bound, one that was given back."""
+    outcome = records.Outcome("3f2c9a", "claims-bert", "7", "sha256:d1")
+    end = "Completed, no attempt left"
+    why = (f"{end}; MLflow run `3f2c9a`, `models:/claims-bert/7`",)
+    lines = [
+        RunLine(f"bert-{n:012}", record("bert", last=done, closed=closed), None, why)
+        for n in range(10)
+        for ended in [NOW.replace(hour=9, minute=n)]
+        for done in [replace(FIRST, over=Over("Completed", 80.0, True, BEGAN, ended, "as asked"))]
+        for closed in [Closed("settled", NOW, end, 80.0, True, outcome)]
+    ]
+    bound = Closed("settled", NOW, "vanished; its time limit has passed", 480, exact=False)
+    given = Closed("released", NOW.replace(hour=17), "no run was started from its reservation")
+    waits = replace(FIRST, submitted_at=None)
+    lines.append(RunLine("bert-bound", record("b", closed=bound), None, (bound.why,)))
+    lines.append(RunLine("bert-given", record("b", last=waits, closed=given), None, (given.why,)))
+    return tuple(lines)
+
+
 def status() -> Report:
-    """Runs that are queued, running, over, not known and settled."""
-    ten, three = NOW.replace(hour=10), NOW.replace(hour=15)
+    """Admissions that are open, expired and unknown, with every kind of run, and what waits."""
+    day = date(2027, 3, 31)
     return Report(
         "status",
         NOW,
-        runs=(
-            RunLine(RUN, record("bert-pretrain"), observed(RUN, "Running", ten)),
-            RunLine(OLDER, record("bert-pretrain", 80.0), observed(OLDER, "Failed", ten, three)),
-            RunLine(T5_RUN, record("t5-large"), observed(T5_RUN, "Queued")),
-            RunLine("vit-343434343434", record("vit"), None),
-            RunLine("vit-121212121212", record("vit", 1234.567), None),
-        ),
+        commit="4be1c0ffee" * 4,
+        runs=(*open_runs(), *closed_runs()),
         budgets={**BUDGETS, CLIP: Balance(100.0, 80.0, 40.0, 1)},
+        admissions=(
+            AdmissionLine(BERT, "@acme/nlp", day, BUDGETS[BERT]),
+            AdmissionLine(CLIP, "@acme/vision", date(2026, 11, 29), Balance(100.0, 80.0, 40.0, 1)),
+            AdmissionLine(T5, "@acme/nlp", NOW.date(), BUDGETS[T5], "it is not on main any more"),
+        ),
+        withheld=(
+            WithheldLine(
+                T5_JOB,
+                NOW.replace(hour=7),
+                ("gpu-budget", "expiry"),
+                ("gpu-budget: the worst case is 960; 12.5 are free", "expiry: it expired"),
+            ),
+        ),
+        notes=("as the ledger was last written, 2026-11-30 19:45 UTC, over main 4be1c0ffee4b",),
+    )
+
+
+def verify() -> Report:
+    """A chain with an edge that is broken and one that was not checked."""
+    return Report(
+        "verify",
+        NOW,
+        commit="4be1c0ffee" * 4,
+        edges=(
+            Edge("model version → run", "held", f"`models:/claims-bert/7` says `{RUN}`"),
+            Edge("run → ledger record", "held", "reserved at 2026-11-30 08:00 UTC"),
+            Edge(
+                "attempt → admission record",
+                "broken",
+                "the ledger has `sha256:5ca1ab1e`, and the file comes to `sha256:0ddba11`: "
+                "somebody wrote over it",
+            ),
+            Edge("run → workspace", "not checked", "it was not asked: that takes `--online`"),
+        ),
+    )
+
+
+def verified() -> Report:
+    """The same without the broken one."""
+    return replace(verify(), edges=tuple(e for e in verify().edges if e.outcome != "broken"))
+
+
+def explain() -> Report:
+    """What is looked at, and why a job is withheld, over what it rests on."""
+    over = Node(f"`gpu-budget`: {OVER_BUDGET.reason}", Outcome.UNMET)
+    unknown = Node("`owner-approval`: no pass has recorded it", Outcome.UNDECIDED)
+    met_rules = Node("21 rules are met", Outcome.MET)
+    reserved = Node("reserved 960 GPU hours", None, (Node("submitted at 2026-11-30 08:00 UTC"),))
+    run = Node(f"run `{OLDER}`: settled", None, (reserved,))
+    return Report(
+        "explain",
+        NOW,
+        commit="4be1c0ffee" * 4,
+        tree=(
+            Node("main is 4be1c0ffee4b now; the ledger is at 0ddba11"),
+            Node(f"job `{JOB}`: withheld", Outcome.UNMET, (over, unknown, met_rules, run)),
+        ),
+    )
+
+
+def stop() -> Report:
+    """One run that is ended, one that could not be, and no ledger to say so."""
+    return Report(
+        "stop",
+        NOW,
+        receipts=(
+            Receipt("stop", RUN, "done", "the workspace was asked to end it"),
+            Receipt("stop", T5_RUN, "failed", "the workspace answered 503"),
+            Receipt("record", "ledger", "failed", "there is no ledger: `admit ledger init`"),
+        ),
     )
 
 
@@ -262,6 +435,10 @@ SAMPLES = {
     "plan": plan,
     "reconcile": reconcile,
     "status": status,
+    "verify": verify,
+    "verified": verified,
+    "explain": explain,
+    "stop": stop,
     "drift": drift,
     "all-good": all_good,
 }

@@ -24,7 +24,7 @@ from controller.decision.actions import Action, Keep, Withhold
 from controller.decision.verdict import Finding
 from controller.effects.receipts import Done, Receipt
 from controller.report.closing import WORDS
-from controller.report.outcome import DriftLine, ExitCode, Report
+from controller.report.outcome import DriftLine, Edge, ExitCode, Report, WithheldLine
 from controller.values import Problem, RepoPath
 
 GOOD = Report("check", NOW, verdicts=(job(*some_met(JOB, 3)),), counting=frozenset({JOB}))
@@ -75,6 +75,22 @@ CASES = {
         ExitCode.UNDECIDED,
     ),
     "a run is kept": (planning(Keep(RUN, "Running")), ExitCode.SETTLED),
+    "a run was asked to end long ago": (
+        planning(Keep(RUN, "CancelRequested", overdue=True)),
+        ExitCode.INCOMPLETE,
+    ),
+    "an edge is broken": (
+        replace(GOOD, edges=(Edge("a", "held", ""), Edge("b", "broken", ""))),
+        ExitCode.DENIED,
+    ),
+    "an edge was not checked": (
+        replace(GOOD, edges=(Edge("a", "not checked", ""),)),
+        ExitCode.SETTLED,
+    ),
+    "there is a note, and a job that an earlier pass withheld": (
+        replace(GOOD, notes=("x",), withheld=(WithheldLine(JOB, NOW, (), ("x",)),)),
+        ExitCode.SETTLED,
+    ),
     "a change is to be done": (planning(ACTIONS[3]), ExitCode.DRIFT),
     "a change was planned and done": (planning(ACTIONS[3], to_do=False), ExitCode.SETTLED),
     "the workspace differs": (replace(GOOD, drift=(DriftLine("x", "orphan", ""),)), ExitCode.DRIFT),

@@ -44,6 +44,8 @@ def test_the_order_in_which_facts_came_changes_nothing(name: str, kind: str) -> 
         verdicts=report.verdicts[::-1],
         runs=report.runs[::-1],
         drift=report.drift[::-1],
+        admissions=report.admissions[::-1],
+        withheld=report.withheld[::-1],
         budgets=dict(list(report.budgets.items())[::-1]),
     )
     assert RENDERERS[kind](turned) == RENDERERS[kind](report)

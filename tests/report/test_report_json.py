@@ -13,16 +13,22 @@ import jsonschema
 import pytest
 from report_samples import (
     ACTIONS,
+    AGAIN,
     NOW,
+    RECORD,
     SAMPLES,
+    SILENT,
     T5_RUN,
+    WORKSPACE,
     all_good,
     check,
+    explain,
     grant,
     job,
     plan,
     plan_of,
     status,
+    verify,
 )
 
 from controller.decision.actions import Action, Settle
@@ -64,6 +70,11 @@ def test_a_command_with_nothing_to_say_has_every_key_and_each_is_empty() -> None
         "drift": [],
         "brakes": [],
         "budgets": [],
+        "admissions": [],
+        "withheld": [],
+        "edges": [],
+        "tree": [],
+        "notes": [],
     }
 
 
@@ -155,12 +166,77 @@ def test_times_are_utc_to_the_second(at: datetime) -> None:
     assert rendered(Report("status", at))["asked_at"] == "2026-11-30T20:00:00Z"
 
 
+def run_of(name: str) -> dict[str, Any]:
+    return {line["run"]: line for line in rendered(status())["runs"]}[name]
+
+
 def test_a_run_that_could_not_be_asked_has_no_state() -> None:
-    runs = {line["run"]: line for line in rendered(status())["runs"]}
-    unknown, over = runs["vit-343434343434"], runs["bert-pretrain-0a1b2c3d4e5f"]
+    unknown = run_of("vit-343434343434")
     assert (unknown["state"], unknown["started_at"], unknown["used"]) == (None, None, None)
-    assert (over["state"], over["ended_at"], over["used"]) == (
-        "Failed",
-        "2026-11-30T15:00:00Z",
-        80.0,
-    )
+    assert (unknown["unseen"], unknown["stage"]) == ("not known", "submitted")
+    assert unknown["why"] == [SILENT]
+
+
+def test_a_run_that_is_settled_has_its_end_from_the_ledger() -> None:
+    over = run_of("bert-000000000004")
+    said = {key: over[key] for key in ("stage", "state", "ended_at", "used", "exact", "reason")}
+    assert said == {
+        "stage": "settled",
+        "state": "Completed",
+        "ended_at": "2026-11-30T09:04:00Z",
+        "used": 80.0,
+        "exact": True,
+        "reason": "as asked",
+    }
+    assert over["outcome"] == {
+        "mlflow_run": "3f2c9a",
+        "model": "claims-bert",
+        "version": "7",
+        "dataset": "sha256:d1",
+    }
+    bound = run_of("bert-bound")
+    assert (bound["used"], bound["exact"], bound["outcome"]) == (480.0, False, None)
+
+
+def test_a_run_says_which_attempt_it_is_of_how_many_and_where_and_why_it_was_admissible() -> None:
+    again = run_of(AGAIN)
+    said = [again[key] for key in ("attempt", "attempts", "workspace", "record", "exact")]
+    assert said == [2, 2, WORKSPACE, RECORD, True]
+    assert (again["stop"], again["cancel"], again["overdue"]) == (None, None, False)
+
+
+def test_a_run_says_who_stopped_it_and_that_it_was_asked_to_end() -> None:
+    asked = run_of("bert-stopped")
+    at = "2026-11-30T10:00:00Z"
+    assert asked["stop"] == {"at": at, "by": "ada", "reason": "the loss is NaN"}
+    assert asked["cancel"] == {"at": at, "cause": "stopped", "why": "the loss is NaN"}
+    assert run_of("clip-777777777777")["overdue"] is True
+
+
+def test_all_runs_are_there_also_those_that_the_text_counts_only() -> None:
+    assert len(rendered(status())["runs"]) == len(status().runs) == 17
+
+
+def test_an_admission_is_expired_from_the_day_after_its_last() -> None:
+    days = {line["admission"]: line for line in rendered(status())["admissions"]}
+    assert [(days[id_]["expires"], days[id_]["expired"]) for id_ in sorted(days)] == [
+        ("2027-03-31", False),
+        ("2026-11-29", True),
+        ("2026-11-30", False),
+    ]
+
+
+def test_a_tree_keeps_its_depth_and_its_outcomes() -> None:
+    _, told = rendered(explain())["tree"]
+    assert told["outcome"] == "UNMET"
+    assert [child["outcome"] for child in told["children"]] == ["UNMET", "UNDECIDED", "MET", None]
+    assert told["children"][3]["children"][0]["children"][0]["children"] == []
+
+
+def test_edges_keep_their_order() -> None:
+    assert [edge["outcome"] for edge in rendered(verify())["edges"]] == [
+        "held",
+        "held",
+        "broken",
+        "not checked",
+    ]

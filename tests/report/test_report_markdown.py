@@ -24,15 +24,24 @@ from report_samples import (
     plan_of,
     reconcile,
     record,
+    status,
 )
 
 from controller.decision.actions import Withhold
 from controller.decision.cost import Cost
-from controller.decision.verdict import Verdict, met, undecided, unmet
+from controller.decision.verdict import Outcome, Verdict, met, undecided, unmet
 from controller.effects.receipts import Receipt
 from controller.ledger.account import Balance
 from controller.report.markdown import MOST, render
-from controller.report.outcome import DriftLine, Report, RunLine
+from controller.report.outcome import (
+    AdmissionLine,
+    DriftLine,
+    Edge,
+    Node,
+    Report,
+    RunLine,
+    WithheldLine,
+)
 from controller.values import AdmissionId, Problem, RepoPath, RunName
 
 OURS = re.compile(r"<details><summary>[\d,]+ rules? met</summary>\n|</details>\n")
@@ -82,9 +91,17 @@ def hostile_report(text: str) -> Report:
         verdicts=(subject, Verdict(RepoPath(text + "/b"), "admission", None, None, ())),
         plan=replace(plan_of(withheld), workspace=text),
         receipts=(Receipt(text, text, "failed", text),),
-        runs=(RunLine(text, record(text), observed(text, text)),),
+        runs=(
+            RunLine(text, record(text), observed(text, text), (text, text)),
+            RunLine(text, record(text, admission=AdmissionId(text)), None, (text,), "vanished"),
+        ),
         drift=(DriftLine(text, text, text),),
         brakes=(text,),
+        admissions=(AdmissionLine(AdmissionId(text), text, None, Balance(1.0, 0.0, 0.0, 0), text),),
+        withheld=(WithheldLine(path, NOW, (text,), (text, text)),),
+        edges=(Edge(text, "held", text), Edge(text, "broken", text)),
+        tree=(Node(text, Outcome.MET, (Node(text, None, (Node(text),)),)), Node(text)),
+        notes=(text,),
         budgets={AdmissionId(text): Balance(1.0, 0.0, 0.0, 0)},
         counting=frozenset({path, RepoPath(text + "/b")}),
         deferred=frozenset({"owner-approval"}),
@@ -146,8 +163,8 @@ def test_hostile_text_leaves_every_table_its_columns() -> None:
     markdown = render(hostile_report("a | b || `c | d` \\| e"))
     heads = [t for t in tokens(markdown) if t.type == "th_open"]
     rows = [t for t in tokens(markdown) if t.type == "td_open"]
-    assert len(heads) == 5 + 3 + 4 + 5 + 5
-    assert len(rows) == 2 * 5 + 3 + 4 + 5 + 5
+    assert len(heads) == 5 + 3 + 4 + 8 + 8
+    assert len(rows) == 2 * 5 + 3 + 4 + 8 + 2 * 8
 
 
 def test_hostile_text_can_still_be_read() -> None:
@@ -220,3 +237,28 @@ def test_a_subject_without_rules_is_named() -> None:
 def test_money_is_grouped_and_rounded_to_cents() -> None:
     costly = replace(job(), cost=Cost(12.345, 1, COST.amount * 1000, "EUR"))
     assert "| 12.35 | 3,932,400.00 EUR |" in render(Report("check", NOW, verdicts=(costly,)))
+
+
+def test_a_tree_is_a_list_in_lists_and_loses_its_end_first() -> None:
+    deep = Node("a", Outcome.MET, (Node("b", None, (Node("c", Outcome.UNMET),)),))
+    markdown = render(Report("explain", NOW, tree=(deep,)))
+    assert "\n- ✓ a\n  - · b\n    - ✗ c\n" in markdown
+    long = Report("explain", NOW, tree=tuple(Node("x" * 500) for _ in range(200)))
+    assert len(render(long)) <= MOST
+    assert "of 200 sentences are not shown" in render(long)
+
+
+def test_of_runs_that_are_closed_the_newest_ten_are_shown() -> None:
+    markdown = render(status())
+    assert "| `bert-000000000002` |" in markdown
+    assert "| `bert-000000000001` |" not in markdown
+    assert "\nAnd 2 more that are closed.\n" in markdown
+
+
+def test_what_is_overdue_stands_out() -> None:
+    assert "| **overdue** asked to end at 2026-11-30 10:00 UTC" in render(status())
+
+
+def test_the_amounts_of_an_admission_are_shown_once() -> None:
+    assert "#### Budgets" not in render(status())
+    assert "#### Budgets" in render(check())

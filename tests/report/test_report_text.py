@@ -8,19 +8,25 @@ from dataclasses import replace
 import pytest
 from report_samples import (
     ACTIONS,
+    AGAIN,
     BRAKE,
     COST,
     JOB,
+    LATER,
     NOT_ASKED,
     NOW,
     OVER_BUDGET,
+    OVERDUE,
     RUN,
+    SAMPLES,
+    T5_JOB,
     T5_RUN,
     UNMEASURED,
     all_good,
     at,
     check,
     drift,
+    explain,
     grant,
     invalid,
     job,
@@ -30,6 +36,9 @@ from report_samples import (
     record,
     some_met,
     status,
+    stop,
+    verified,
+    verify,
 )
 from test_report_exit import HOLDING, WAITING, WITHHELD
 from test_report_markdown import HOSTILE, hostile_report, many
@@ -84,14 +93,37 @@ def test_of_ten_thousand_met_subjects_three_are_named() -> None:
          "settled: 1 admission judged, 1 change would follow"),
         (Report("apply", NOW, plan=plan_of(ACTIONS[3]), receipts=(DONE,)),
          "settled: 1 action done"),
-        (status(), "settled: 5 runs, 3 active"),
+        (status(), "settled: 3 admissions, 17 runs, 5 active, 1 merged job is withheld"),
+        (Report("status", NOW), "settled: no admission and no run yet"),
+        (verify(), "denied: 1 of 4 edges is broken (exit 4)"),
+        (replace(verify(), edges=(*verify().edges, verify().edges[2])),
+         "denied: 2 of 5 edges are broken (exit 4)"),
+        (verified(), "settled: all 2 edges that were checked hold, 1 was not checked"),
+        (replace(verified(), edges=verified().edges[:1]),
+         "settled: the one edge that was checked holds"),
+        (replace(verified(), edges=verified().edges[2:]), "settled: no edge was checked"),
+        (explain(), "settled: told from git and the ledger, nobody else was asked"),
+        (replace(explain(), base="main"),
+         "settled: no verdict would change, and no run would be cancelled"),
+        (replace(explain(), base="main", drift=drift().drift),
+         "drift: 3 things would change if it were merged (exit 6)"),
+        (stop(), "incomplete: 1 of 2 runs could not be stopped, it is not recorded (exit 7)"),
+        (replace(stop(), receipts=stop().receipts[:1]), "settled: 1 run is stopped"),
+        (replace(stop(), receipts=stop().receipts[:1] * 3), "settled: 3 runs are stopped"),
+        (replace(stop(), receipts=stop().receipts[2:]),
+         "incomplete: it is not recorded (exit 7)"),
+        (replace(stop(), receipts=(Receipt("list", "ws", "failed", ""),)),
+         "incomplete: what else there is could not be asked (exit 7)"),
+        (replace(stop(), receipts=()), "settled: nothing to stop"),
+        (Report("reconcile", NOW, plan=plan_of(Keep(RUN, OVERDUE, overdue=True))),
+         "incomplete: 1 run was asked to end long ago and has not (exit 7)"),
         (invalid(), "invalid: 2 problems in 2 files (exit 3)"),
         (HOLDING[ExitCode.INVALID], "invalid: 1 problem in 1 file (exit 3)"),
         (check(), "denied: 1 of 3 subjects does not meet its rules (exit 4)"),
         (replace(check(), deferred=frozenset(), verdicts=(job(OVER_BUDGET), grant(OVER_BUDGET))),
          "denied: 2 of 2 subjects do not meet their rules (exit 4)"),
         (plan(),
-         "denied: 1 of 2 subjects does not meet its rules, 2 merged jobs are withheld (exit 4)"),
+         "denied: 1 of 2 subjects does not meet its rules, 3 merged jobs are withheld (exit 4)"),
         (Report("plan", NOW, plan=plan_of(WITHHELD)), "denied: 1 merged job is withheld (exit 4)"),
         (Report("check", NOW, verdicts=(job(),), counting=frozenset({JOB})),
          "undecided: 1 of 1 subject could not be decided (exit 5)"),
@@ -198,8 +230,9 @@ def test_a_plan_has_a_verb_a_run_and_a_reason_on_every_line() -> None:
     assert verbs == [
         "settle", "release", "cancel", "submit", "cancel", "repair", "disable-schedule",
         "apply-schedule", "delete-schedule", "keep", "withhold", "withhold", "withhold",
+        "withhold", "submit", "submit", "settle", "keep",
     ]  # fmt: skip
-    assert f"  withhold          {T5_RUN}       `gpu-budget`, `expiry`, as above" in lines
+    assert f"  withhold          {T5_RUN}          `gpu-budget`, `expiry`, as above" in lines
     assert lines[-1] == "  keep              1 run as before"
 
 
@@ -236,13 +269,13 @@ def test_hours_are_grouped_and_never_a_negative_nothing() -> None:
 
 def test_budgets_are_left_out_only_when_all_that_was_judged_is_met() -> None:
     assert "budgets" in shown(check())
-    assert "budgets" in shown(status())
+    assert "budgets" not in shown(status())
     assert "budgets" in shown(all_good(), verbose=True)
     assert "budgets" not in shown(all_good())
 
 
 def test_colour_adds_codes_and_changes_no_text() -> None:
-    for sample in (check, invalid, plan, reconcile, status, drift, all_good):
+    for sample in SAMPLES.values():
         coloured = render(sample(), colour=True, width=88)
         assert "\x1b[" in coloured
         assert ANSI.sub("", coloured) == shown(sample())
@@ -272,7 +305,7 @@ def test_columns_stay_aligned_beside_wide_and_combining_characters() -> None:
 
 def test_a_long_name_sticks_out_of_its_column_alone() -> None:
     runs = (RunLine("r" * 60, record("r"), None),)
-    assert f"  {'r' * 60}  not known" in shown(Report("status", NOW, runs=runs))
+    assert f"    {'r' * 60}  submitted  1 of 2" in shown(Report("status", NOW, runs=runs))
     lines = (DriftLine("d" * 60, "orphan", ""), DriftLine("e", "orphan", ""))
     text = shown(Report("drift", NOW, drift=lines), width=120)
     assert f"  ~ {'d' * 60}  orphan\n  ~ e{' ' * 43}  orphan\n" in text
@@ -281,3 +314,93 @@ def test_a_long_name_sticks_out_of_its_column_alone() -> None:
 def test_the_price_of_a_subject_stands_beside_its_run() -> None:
     assert COST.gpu_hours == 960
     assert shown(check()).startswith(f"{JOB}  {RUN}  960 GPU hours, 3,932.40 USD\n")
+
+
+def test_what_stands_against_a_start_has_a_line_for_each_rule() -> None:
+    lines = shown(Report("plan", NOW, plan=plan_of(ACTIONS[13])), width=120).splitlines()
+    assert lines[1:3] == [
+        "  withhold  u-1  gpu-budget: the worst case is 960; 12.5 are free",
+        "                 expiry: `t5` expired on 2026-11-29",
+    ]
+    below = shown(Report("plan", NOW, plan=plan_of(ACTIONS[13])), width=40).splitlines()
+    assert below[2:6] == [
+        "  withhold  u-1",
+        "      gpu-budget: the worst case is 960;",
+        "      12.5 are free",
+        "      expiry: `t5` expired on 2026-11-29",
+    ]
+
+
+def test_each_rule_that_is_not_known_says_so() -> None:
+    text = shown(Report("plan", NOW, plan=plan_of(ACTIONS[14])), width=120)
+    assert text.count("not known: ") == 2
+
+
+def test_an_attempt_after_the_first_and_a_charge_at_its_bound_are_told() -> None:
+    text = shown(plan(), width=200)
+    assert f"  submit            {AGAIN}  attempt 2 of 3: the one before was preempted\n" in text
+    assert f"  submit            {LATER}  attempt 3, reserved by `bert-pretrain`\n" in text
+    assert "  96 GPU hours (bound): vanished; its time limit has passed\n" in text
+    assert "  187.5 GPU hours: Completed" in text
+
+
+def test_a_run_that_does_not_end_is_never_among_those_that_are_only_counted() -> None:
+    report = Report("plan", NOW, plan=plan_of(Keep(RUN, OVERDUE, overdue=True)))
+    text = render(report, colour=True, width=200)
+    assert f"\x1b[31m  keep  \x1b[0m{RUN}  overdue: {OVERDUE}\n" in text
+    assert "as before" not in text
+
+
+def test_runs_stand_below_their_admission_the_open_ones_first_and_ten_that_are_closed() -> None:
+    names = [
+        line.split()[0] for line in shown(status()).splitlines() if re.match(" {2,4}\\w", line)
+    ]
+    newest = [f"bert-{n:012}" for n in range(9, 1, -1)]
+    assert names == [
+        "admission", "run", "bert-pretrain", AGAIN, "bert-stopped", "bert-reserved", "bert-bound",
+        "bert-given", *newest, "and", "clip", "clip-777777777777", "t5-large", "of",
+        "vit-343434343434", T5_JOB,
+    ]  # fmt: skip
+    assert "\n    and 2 more that are closed\n" in shown(status())
+
+
+def test_an_admission_says_how_long_it_lasts_and_what_is_odd_about_it() -> None:
+    lines = shown(status()).splitlines()
+    assert [line.rpartition("  ")[2] for line in lines if "@acme" in line] == [
+        "2027-03-31, 121 days left",
+        "2026-11-29, expired",
+        "2026-11-30, its last day",
+    ]
+    assert "    ! it is not on main any more" in lines
+
+
+def test_hours_that_are_set_aside_or_charged_at_a_bound_are_marked() -> None:
+    cells = {line.split()[0]: line for line in shown(status()).splitlines() if "2 × 8" in line}
+    for name, cell in {
+        AGAIN: "2 of 2   2 × 8        ≤ 960  2026-11-30 10:00",
+        "bert-bound": "1 of 2   2 × 8  480 (bound)  2026-11-30 20:00",
+        "bert-given": "1 of 2   2 × 8            0  2026-11-30 17:00",
+        "bert-000000000004": "1 of 2   2 × 8           80  2026-11-30 09:04",
+    }.items():
+        assert cells[name].endswith(cell)
+
+
+def test_what_is_overdue_stands_out_below_its_run() -> None:
+    text = render(status(), colour=True, width=100)
+    assert "\x1b[31m      ! \x1b[0masked to end at 2026-11-30 10:00 UTC (expired)" in text
+    assert text.count("\x1b[31m      ! ") == 1
+
+
+def test_every_edge_has_a_mark_a_name_and_a_sentence() -> None:
+    lines = shown(verify(), width=200).splitlines()
+    assert [line[2] for line in lines[1:5]] == ["✓", "✓", "✗", "·"]
+    assert lines[4] == (
+        "  · run → workspace             not checked: it was not asked: that takes `--online`"
+    )
+
+
+def test_an_explanation_is_indented_by_what_rests_on_what() -> None:
+    lines = shown(explain(), width=200).splitlines()
+    assert [line[: line.index(" ", len(line) - len(line.lstrip()))] for line in lines[2:9]] == [
+        "✗", "  ✗", "  ?", "  ✓", "  ·", "    ·", "      ·",
+    ]  # fmt: skip
