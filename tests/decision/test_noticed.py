@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from controller.decision.balances import balances_of
 from controller.decision.noticed import noticed
-from controller.ledger.records import Over, RunRecord
+from controller.ledger.records import Over, RunRecord, released, reserved
+from controller.values import AdmissionId
 from tests.builders import NOW, sound_catalog
 from tests.decision.planning import (
     BERT,
@@ -20,6 +22,7 @@ from tests.decision.planning import (
     RAN,
     asked,
     seen,
+    set_aside,
     started,
     tried,
 )
@@ -81,6 +84,14 @@ class TestOverrun:
         second = started(OLD, attempts=(PREEMPTED, tried(2, ago=55 * HOUR)))
         assert EVICTED.gpu_hours == 100.0
         assert self.reserved(second, seen(second)) == (980.0, 20.0)
+
+    def test_whoever_reserved_before_it_pays_nothing_of_it(self) -> None:
+        held = set_aside(OLD, ago=9 * HOUR)
+        back = released(held, NOW - HOUR, "no run was started from it")
+        new = replace(RAN.last, admission=AdmissionId("other"))
+        moved = reserved(back, back.name, back.fingerprint, new)
+        long = seen(moved, started_at=NOW - 61 * HOUR)
+        assert self.reserved(moved, long) == (0.0, 0.0)
 
     def test_one_that_waits_in_a_queue_or_cannot_be_asked_takes_nothing(self) -> None:
         queued = seen(RAN, "Queued", started_at=None)

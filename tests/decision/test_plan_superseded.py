@@ -27,10 +27,12 @@ from tests.decision.planning import (
     DENIED,
     DOUBTED,
     GRANT,
+    HOUR,
     NEW,
     NEW_RUN,
     OLD,
     OLD_RUN,
+    PREEMPTED,
     RAN,
     RUNNING,
     WIDE,
@@ -41,6 +43,7 @@ from tests.decision.planning import (
     seen,
     small,
     started,
+    tried,
 )
 
 
@@ -71,6 +74,13 @@ class TestNewFingerprintWhileAnOlderRunIsActive:
     def test_what_it_spends_while_it_ends_is_not_given_back(self, free: int, end: str) -> None:
         grant = sound_admission(gpu_hours=960 + free)
         assert kind_of(planned(grant, NEW, ran=RUNNING).actions[0]) == end
+
+    @pytest.mark.parametrize(("free", "end"), [(100 + 16 + 3, "cancel"), (100 + 16 + 2, "keep")])
+    def test_what_its_attempts_before_spent_is_not_given_back(self, free: int, end: str) -> None:
+        second = started(OLD, attempts=(PREEMPTED, tried(2, ago=HOUR)))
+        grant = sound_admission(gpu_hours=960 + free)
+        plan = planned(grant, NEW, ran={second: seen(second)})
+        assert kind_of(plan.actions[0]) == end
 
     def test_one_that_has_not_started_gives_everything_back(self) -> None:
         queued = {RAN: seen(RAN, "Queued", started_at=None)}

@@ -49,8 +49,10 @@ from tests.decision.planning import (
     WIDE,
     planned,
     seen,
+    set_aside,
     small,
     started,
+    tried,
 )
 
 
@@ -140,6 +142,13 @@ class TestDigest:
             replace(plan, records=()),
         ]
         assert len({plan.digest, *(other.digest for other in others)}) == 5
+
+    def test_it_tells_a_run_that_is_only_reserved_for_from_one_that_was_submitted(self) -> None:
+        held = set_aside(OLD, ago=HOUR)
+        plan = planned(WIDE, OLD, ran={held: None})
+        submitted = replace(plan, records=(started(OLD, attempts=(tried(1, ago=HOUR),)),))
+        assert [record.reserved for record in (*plan.records, *submitted.records)] == [960, 960]
+        assert submitted.digest != plan.digest
 
     @pytest.mark.parametrize(
         "other",

@@ -245,6 +245,14 @@ class TestFlush:
         assert [title for title, _ in written(ledger, book.head)] == ["heartbeat", "@ada orders it"]
         assert "orders/20261130T200500.000000Z-accept-clock.json" in of(ledger).names
 
+    def test_of_two_heartbeats_the_later_is_written(self) -> None:
+        ledger = begun_ledger()
+        draft, _ = having(ledger)
+        draft.beat(BEAT)
+        later = replace(BEAT, at=LATER + timedelta(minutes=1))
+        draft.flush(ledger, later)
+        assert of(ledger).heartbeat == later
+
     def test_whoever_comes_second_writes_nothing(self) -> None:
         ledger = begun_ledger()
         draft, book = having(ledger)

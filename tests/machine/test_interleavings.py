@@ -72,6 +72,23 @@ class Interleavings(RuleBasedStateMachine):
         if controller.pending:
             controller.step(fault)  # type: ignore[arg-type]
 
+    @rule(who=WHO, minutes=MINUTES, gone=st.booleans(), name=st.sampled_from(NAMES))
+    def one_stalls_before_it_submits(self, who: int, minutes: int, gone: bool, name: str) -> None:
+        """It has reserved; meanwhile time passes, a job may go, and the other makes a pass."""
+        slow, fast = self.controllers[who], self.controllers[1 - who]
+        slow.finish()
+        slow.begin()
+        while slow.pending and "reserve " not in slow.pending:
+            slow.step()
+        if slow.pending:
+            slow.step()
+        if gone:
+            self.world.main.commit({f"jobs/{name}.yml": None, f"jobs/{name}-moved.yml": None})
+        self.world.pass_time(timedelta(minutes=minutes))
+        fast.finish()
+        fast.begin()
+        fast.finish()
+
     @rule(who=WHO)
     def whole_pass(self, who: int) -> None:
         if not self.controllers[who].pending:
