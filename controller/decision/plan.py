@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from controller.decision.actions import (
     Action,
@@ -60,6 +60,8 @@ class Plan:
     """The recorded runs that are not settled, in the order of names."""
     brake: str = ""
     """Why none of the cancellations may be done, or ''."""
+    latch: Literal["", "latched", "lifted"] = ""
+    """What becomes of the brake for the passes to come: only a person's word lifts it."""
 
     @cached_property
     def digest(self) -> Digest:
@@ -125,7 +127,9 @@ def make_plan(
     starts = [wish.follows for wish in asked if not isinstance(wish.follows, RunRecord)]
     actions = in_order([*starts, *endings(Table(catalog, evidence, balances, asked))])
     active = tuple(record for record in records if record.active)
-    return Plan(workspace, actions, balances, active, _brake(actions, evidence, max_cancels))
+    brake = _brake(actions, evidence, max_cancels)
+    latch = _latch(brake, evidence, max_cancels)
+    return Plan(workspace, actions, balances, active, brake, latch)
 
 
 def in_order(actions: Iterable[Action]) -> tuple[Action, ...]:
@@ -165,3 +169,13 @@ def _brake(actions: Iterable[Action], evidence: Evidence, max_cancels: int | Non
         f"this pass would cancel {wanted} of the active runs and {said}, so it cancels none; "
         f"look at them, then `admit reconcile --max-cancels {wanted} --reason TEXT`"
     )
+
+
+def _latch(
+    brake: str, evidence: Evidence, max_cancels: int | None
+) -> Literal["", "latched", "lifted"]:
+    """A brake that holds for want of an answer does not latch: the answer may come."""
+    if brake and not evidence.latched:
+        known = isinstance(evidence.policy, Known) and evidence.policy.value is not None
+        return "latched" if known or max_cancels is not None else ""
+    return "lifted" if evidence.latched and max_cancels is not None and not brake else ""

@@ -118,10 +118,10 @@ def _decisions(case: Case, book: Book) -> Iterator[Decision]:
                 yield _decision(action, case)
             case _:
                 continue
-    if case.plan.brake and not case.evidence.latched:
+    if case.plan.latch == "latched":
         yield _about_brake("latched", case.plan.brake, case)
-    elif case.evidence.latched and not case.plan.brake:
-        yield _about_brake("lifted", "nothing more is to be cancelled than is allowed", case)
+    elif case.plan.latch == "lifted":
+        yield _about_brake("lifted", "somebody looked, and said how many may be cancelled", case)
 
 
 def _decision(action: Keep | Cancel | Submit | Withhold, case: Case) -> Decision:

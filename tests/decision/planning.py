@@ -16,7 +16,7 @@ from controller.documents.catalog import Catalog
 from controller.documents.manifest import Manifest
 from controller.documents.payload import run_name
 from controller.evidence.facts import Evidence, Known, ObservedRun, Unavailable
-from controller.ledger.records import DEADLINE, Attempt, Over, RunRecord
+from controller.ledger.records import DEADLINE, Attempt, Over, RunRecord, released
 from controller.values import AdmissionId, RepoPath, RunName
 from tests.builders import (
     JOB,
@@ -60,6 +60,11 @@ def set_aside(manifest: Manifest | None = None, *, ago: timedelta, **changes: An
     """Return the record of a payload that was reserved for so long ago and not submitted."""
     only = tried(1, ago=ago, submitted_at=None)
     return started(manifest, **{"attempts": (only,), **changes})
+
+
+def given_back(record: RunRecord) -> RunRecord:
+    """Return the record with its reservation released a minute ago."""
+    return released(record, NOW - MINUTE, "no run was started from it")
 
 
 def tried(number: int, *, ago: timedelta, **changes: Any) -> Attempt:
@@ -175,3 +180,6 @@ FINISHES = sound_admission(expires=date(2026, 11, 29), on_expiry="finish")
 THREE_JOBS = tuple(small(number) for number in (1, 2, 3))
 THREE_RUNS = tuple(started(j, started_at=NOW - n * HOUR) for n, j in enumerate(THREE_JOBS, 1))
 """Newest first; 8, 16 and 24 of 200 GPU hours each are spent."""
+LOST = started(OLD, attempts=(PREEMPTED,))
+"""Its only attempt so far was preempted after 100 of 960 GPU hours."""
+WAITING = {LOST: seen(LOST, "Failed", preempted=True, ended_at=NOW)}

@@ -1,4 +1,4 @@
-"""The brake on cancellations: it holds until a person lifts it, or nothing is to be cancelled."""
+"""The brake on cancellations: it holds until a person lifts it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,18 @@ import pytest
 
 from controller.decision.plan import Plan
 from controller.evidence.facts import Known
-from tests.builders import NOW, hold, sound_policy
-from tests.decision.planning import GRANT, OLD, RUNNING, THREE_JOBS, THREE_RUNS, WIDE, planned, seen
+from tests.builders import NOW, hold, sound_policy, unavailable
+from tests.decision.planning import (
+    CANCELS,
+    GRANT,
+    OLD,
+    RUNNING,
+    THREE_JOBS,
+    THREE_RUNS,
+    WIDE,
+    planned,
+    seen,
+)
 
 
 def draining(number: int, limit: int = 3, **more: Any) -> Plan:
@@ -61,3 +71,21 @@ def test_it_holds_nothing_where_nothing_is_to_be_cancelled() -> None:
 
 def test_what_it_holds_is_planned_all_the_same() -> None:
     assert draining(2, limit=0).actions == draining(2).actions
+
+
+def test_it_latches_when_it_is_pulled_and_stays_so_until_a_person_says_how_many() -> None:
+    assert draining(2, limit=1).latch == "latched"
+    assert draining(2, limit=1, latched=True).latch == ""
+    assert draining(2, limit=1, latched=True, max_cancels=2).latch == "lifted"
+    assert draining(2, limit=1, latched=True, max_cancels=1).latch == ""
+
+
+def test_that_nothing_is_to_be_cancelled_any_more_does_not_lift_it() -> None:
+    assert planned(GRANT, OLD, ran=RUNNING, latched=True).latch == ""
+    assert planned(GRANT, OLD, ran=RUNNING, latched=True, max_cancels=0).latch == "lifted"
+
+
+def test_a_brake_for_want_of_an_answer_does_not_latch() -> None:
+    plan = planned(CANCELS, OLD, ran=RUNNING, policy=unavailable())
+    assert "no approved policy is known" in plan.brake
+    assert plan.latch == ""

@@ -11,7 +11,7 @@ import pytest
 from controller.decision.actions import Keep, Release, Settle, Submit, Withhold
 from controller.decision.plan import kind_of
 from controller.evidence.facts import Known
-from controller.ledger.records import Closed, Failure, RunRecord
+from controller.ledger.records import RunRecord
 from tests.builders import (
     ADMISSION,
     JOB,
@@ -38,6 +38,7 @@ from tests.decision.planning import (
     WIDE,
     asked,
     brief,
+    given_back,
     plan_of,
     planned,
     removal,
@@ -53,13 +54,8 @@ OPEN, CLOSED, GONE = 15 * MINUTE - SECOND, 15 * MINUTE, 25 * MINUTE + SECOND
 HELD = set_aside(OLD, ago=5 * MINUTE)
 LATE = set_aside(OLD, ago=CLOSED)
 DEAD = set_aside(OLD, ago=GONE)
+BACK = given_back(DEAD)
 SINCE = "no run was started from its reservation of 2026-11-30 19:34 UTC"
-
-
-def back(record: RunRecord = DEAD, **changes: Any) -> RunRecord:
-    """Return the record with its reservation given back."""
-    closed = Closed("released", NOW - MINUTE, "no run was started from it")
-    return replace(record, generations=(replace(record.last, closed=closed, **changes),))
 
 
 class TestDeadlineOpen:
@@ -97,7 +93,9 @@ class TestDeadlineOpen:
         assert withheld == expected
         assert all(f"{rule}: " in withheld.why for rule in rules)
 
-    def test_its_manifest_names_another_admission__withhold_until_it_is_given_back(self) -> None:
+    def test_its_manifest_names_another_admission__withhold_until_it_is_given_back(
+        self,
+    ) -> None:
         moved = sound_manifest(admission="other")
         plan = planned(GRANT, sound_admission("other"), moved, ran={HELD: None})
         why = "`bert-pretrain` reserved for it, until 20:20 UTC"
@@ -178,16 +176,16 @@ class TestAfterTheMargin:
 
 class TestReleased:
     def test_met__submit_with_a_new_reservation(self) -> None:
-        plan = planned(GRANT, OLD, ran={back(): None})
+        plan = planned(GRANT, OLD, ran={BACK: None})
         assert plan.actions == planned(GRANT, OLD).actions
         assert plan.records == ()
 
     def test_not_met__withhold(self) -> None:
-        plan = planned(GRANT, OLD, ran={back(): None}, approvals=DENIED)
+        plan = planned(GRANT, OLD, ran={BACK: None}, approvals=DENIED)
         assert brief(plan.actions) == [("withhold", OLD_RUN, "owner-approval")]
 
     def test_the_manifest_is_gone__nothing(self) -> None:
-        assert planned(GRANT, ran={back(): None}).actions == ()
+        assert planned(GRANT, ran={BACK: None}).actions == ()
 
 
 class TestItsStateIsNotKnown:
@@ -219,7 +217,7 @@ class TestItsStateIsNotKnown:
 
 
 class TestTheRunExists:
-    @pytest.mark.parametrize("record", [HELD, LATE, DEAD, back()], ids=["o", "l", "d", "r"])
+    @pytest.mark.parametrize("record", [HELD, LATE, DEAD, BACK], ids=["o", "l", "d", "r"])
     def test_reserved_or_released__it_is_charged_and_then_any_other_row(
         self, record: RunRecord
     ) -> None:
@@ -232,10 +230,10 @@ class TestTheRunExists:
     def test_released_and_over_by_now__settle(self) -> None:
         over = seen(DEAD, "Failed", started_at=NOW - 6 * MINUTE, ended_at=NOW)
         settle = Settle(OLD_RUN, 1.6, "Failed, no attempt left")
-        assert planned(GRANT, OLD, ran={back(): over}).actions == (settle,)
+        assert planned(GRANT, OLD, ran={BACK: over}).actions == (settle,)
 
     def test_released_and_the_manifest_is_gone__what_becomes_of_any_run(self) -> None:
-        plan = planned(GRANT, ran={back(): seen(DEAD)}, approvals=removal(JOB, "@ada"))
+        plan = planned(GRANT, ran={BACK: seen(DEAD)}, approvals=removal(JOB, "@ada"))
         assert brief(plan.actions) == [("cancel", OLD_RUN, "withdrawn")]
 
     def test_a_clock_that_is_ahead_makes_no_submission_in_the_future(self) -> None:
@@ -249,8 +247,8 @@ class TestTheRunExists:
         plan = planned(GRANT, OLD, ran={record: strange})
         why = "the workspace has another payload under this name, started by nobody we know of"
         assert plan.actions[-1] == Withhold(JOB, OLD_RUN, why, ("name-unique",))
-        given_back = [Release(OLD_RUN, SINCE)] if record is DEAD else []
-        assert list(plan.actions[:-1]) == given_back
+        freed = [Release(OLD_RUN, SINCE)] if record is DEAD else []
+        assert list(plan.actions[:-1]) == freed
 
     def test_it_was_submitted_and_another_payload_has_its_name__keep_in_doubt(self) -> None:
         for state in ("Running", "Completed"):
@@ -269,60 +267,6 @@ class TestTheRunExists:
         why = "the ledger has another payload under this name"
         assert plan.actions[-1] == Withhold(JOB, OLD_RUN, why, ("name-unique",))
         assert [kind_of(a) for a in plan.actions] == ["release", "withhold"]
-
-
-def refusals(count: int, *, ago: timedelta = MINUTE / 2, refused: bool = True) -> RunRecord:
-    """Return a reservation of which so many submissions failed, the last of them so long ago."""
-    one = Failure(NOW - ago, "no quota", refused=refused)
-    failing = replace(HELD.attempt, failures=(one,) * count)
-    return replace(HELD, generations=(replace(HELD.last, attempts=(failing,)),))
-
-
-class TestSubmissionsThatFail:
-    @pytest.mark.parametrize(
-        ("count", "minutes"), [(1, 1), (2, 4), (3, 15), (4, 60), (5, 60), (9, 60)]
-    )
-    def test_each_makes_the_next_wait_longer(self, count: int, minutes: int) -> None:
-        early = refusals(count, ago=minutes * MINUTE - SECOND, refused=False)
-        enough = refusals(count, ago=minutes * MINUTE, refused=False)
-        assert brief(planned(GRANT, OLD, ran={early: None}).actions) == [
-            ("withhold", OLD_RUN, "undecided")
-        ]
-        assert brief(planned(GRANT, OLD, ran={enough: None}).actions) == [("submit", OLD_RUN)]
-
-    def test_it_says_how_often_and_until_when(self) -> None:
-        said = "last with: no quota; tried again from"
-        for count, words in ((1, f"once, {said} 20:00 UTC"), (2, f"2 times, {said} 20:03 UTC")):
-            (withheld,) = planned(GRANT, OLD, ran={refusals(count): None}).actions
-            assert withheld.why == f"its submission failed {words}"
-
-    @pytest.mark.parametrize("released", [False, True])
-    def test_after_five_that_were_refused_it_is_given_up(self, released: bool) -> None:
-        held = refusals(5, ago=90 * MINUTE)
-        ran = {back(held) if released else held: None}
-        why = (
-            "gave up after 5 submissions that the workspace refused, the last with: no quota; "
-            "mend that, then change `tags.rerun`"
-        )
-        plan = planned(GRANT, OLD, ran=ran)
-        assert plan.actions == (Withhold(JOB, OLD_RUN, why, ("gave-up",)),)
-
-    def test_outages_are_no_refusals_however_many__submit(self) -> None:
-        held = refusals(9, ago=90 * MINUTE, refused=False)
-        assert brief(planned(GRANT, OLD, ran={held: None}).actions) == [("submit", OLD_RUN)]
-
-    def test_they_count_on_after_a_release__withhold(self) -> None:
-        ran = {back(refusals(1)): None}
-        assert brief(planned(GRANT, OLD, ran=ran).actions) == [("withhold", OLD_RUN, "undecided")]
-
-    def test_no_older_run_ends_for_one_that_was_given_up(self) -> None:
-        held = refusals(5, ago=90 * MINUTE)
-        done = back(replace(held, fingerprint=NEW.payload.fingerprint))
-        plan = planned(GRANT, NEW, ran={**RUNNING, done: None})
-        assert brief(plan.actions) == [
-            ("keep", OLD_RUN),
-            ("withhold", NEW_RUN, "nodes-granted", "gpu-budget"),
-        ]
 
 
 def test_a_policy_made_stricter_cancels_nothing() -> None:

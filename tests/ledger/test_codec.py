@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, timedelta, timezone
 from functools import partial
 from typing import Any
@@ -25,6 +25,14 @@ DECISION = Decision("jobs/a.yml", "withhold", "", "why", NOW, CommitId("c0ffee")
 
 OTHERS = [None, True, 0, -1.5, 10**400, "", "x", [], [5], {}, {"a": 5}, float("nan")]
 """Data of every type; something of it is wrong everywhere."""
+
+
+@dataclass(frozen=True)
+class Peak:
+    """A number that may be missing."""
+
+    peak: float | None
+
 
 NUMBERED = [partial(Draw, number) for number in range(60)]
 every_kind = pytest.mark.parametrize("kind", FILES)
@@ -67,6 +75,12 @@ class TestRoundTrip:
         account = replace(ACCOUNT, granted=1000, reserved=960, used=0)
         assert decoded(Account, encoded(account)) == account
         assert encoded(account) == encoded(replace(account, granted=1000.0, reserved=960.0))
+
+    def test_so_is_one_that_may_be_missing(self) -> None:
+        for peak, said in ((78, b'"peak":78.0'), (None, b'"peak":null')):
+            content = encoded(Peak(peak))
+            assert said in content
+            assert decoded(Peak, content) == Peak(peak)
 
     def test_a_time_elsewhere_is_written_in_utc(self) -> None:
         there = NOW.astimezone(timezone(timedelta(hours=2)))
@@ -248,6 +262,11 @@ class TestReasons:
     def test_what_is_no_object_is_no_value(self, data: Any) -> None:
         with pytest.raises(MalformedError, match="`Heartbeat` is an object"):
             from_data(Heartbeat, data)
+
+    @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+    def test_a_number_is_finite_also_in_data_that_was_never_bytes(self, number: float) -> None:
+        with pytest.raises(MalformedError, match="is not a number with a fraction"):
+            from_data(Over, {"state": "Failed", "gpu_hours": number, "exact": False})
 
     def test_a_number_of_hours_has_a_fraction(self) -> None:
         with pytest.raises(MalformedError, match="12 is not a number with a fraction"):

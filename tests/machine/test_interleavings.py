@@ -243,4 +243,4 @@ def _read(type_: type[Account], content: bytes) -> Account:
 
 
 TestInterleavings = Interleavings.TestCase
-TestInterleavings.settings = settings(max_examples=150, stateful_step_count=40)
+TestInterleavings.settings = settings(max_examples=100, stateful_step_count=30)
