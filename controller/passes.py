@@ -31,7 +31,7 @@ from controller.ledger.book import Book, Order, read_book, wanted
 from controller.ledger.records import Outcome, RunRecord
 from controller.ledger.store import LostRaceError
 from controller.report.outcome import Report
-from controller.values import AdmissionId, BlobId, CommitId, Location, Problem, RepoPath
+from controller.values import AdmissionId, BlobId, CommitId, Location, Problem, RepoPath, writable
 from controller.wiring import World
 
 TURNS = 6
@@ -85,8 +85,11 @@ def _judged(
     sources = Sources(
         world.host(book.trust.root), world.git, world.workspace, world.tracking, world.now
     )
-    asked = gather(known, catalog, commit, book, chosen, sources)
-    evidence = noticed(asked)
+    evidence = noticed(gather(known, catalog, commit, book, chosen, sources))
+    seen_so = candidates(catalog, verdicts, evidence.records)
+    if not set(seen_so) <= set(chosen):  # an end that was just seen lets something be tried again
+        chosen = seen_so
+        evidence = noticed(gather(known, catalog, commit, book, chosen, sources))
     if policy is None or (not chosen and evidence.records == known.records):
         return evidence, verdicts
     return evidence, judge_all(catalog, policy, evidence)
@@ -230,7 +233,7 @@ def _do(
 
 
 def _orders(world: World, consent: Consent) -> Iterable[Order]:
-    now, who, reason = world.now(), world.who, consent.reason
+    now, who, reason = world.now(), world.who, writable(consent.reason)
     if consent.max_cancels is not None:
         yield Order("max-cancels", now, reason, who, number=consent.max_cancels)
     if consent.accept_clock:

@@ -69,6 +69,11 @@ def sha256(content: bytes) -> Digest:
     return Digest("sha256:" + hashlib.sha256(content).hexdigest())
 
 
+def writable(text: str) -> str:
+    """Return what somebody typed as text that can be written: bytes that are none are spelled."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that `word` was probably meant to be, if one is near enough."""
     found = difflib.get_close_matches(word, sorted(known), n=1, cutoff=0.6)

@@ -23,7 +23,7 @@ from controller.evidence import gather
 from controller.evidence.facts import ObservedRun
 from controller.ledger.book import TRUST, Trust, page
 from controller.ledger.store import MissingLedgerError
-from controller.values import CommitId
+from controller.values import CommitId, writable
 
 if TYPE_CHECKING:
     from controller.adapters.ledger_git import GitLedger
@@ -95,8 +95,11 @@ class World:
 
     @property
     def who(self) -> str:
-        """Who gives orders here, for the record: GitHub's actor, else the user of this machine."""
-        return self.environ.get("GITHUB_ACTOR") or self.environ.get("USER") or "somebody"
+        """Who gives orders here, for the record: GitHub's actor, git's user, or this machine's."""
+        code, name, _ = self.git.runner.attempt("config", "user.name")
+        known = name.decode("utf-8", "replace").strip() if code == 0 else ""
+        actor = self.environ.get("GITHUB_ACTOR") or known or self.environ.get("USER")
+        return writable(actor or "somebody")
 
     def pause(self, turn: int) -> None:
         """Wait a little before another turn, longer each time, and not as long as others do."""

@@ -28,17 +28,50 @@ def admission_gone(record: RunRecord, table: Table) -> Keep | Cancel | None:
 
 
 def manifest_gone(record: RunRecord, table: Table) -> Keep | Cancel | None:
-    """Its manifest was removed, or got a new `name:`. Moved, broken or a part, it is there."""
+    """Its manifest was removed, or got a new `name:`. Moved, broken or a part, it is there.
+
+    That its removal was approved counts more than what an unapproved file may be: another one of
+    that name is only where it moved to if that was approved, and a broken one is nothing at all.
+    """
     path, catalog = record.path, table.catalog
-    if record.name in table.names or path in catalog.broken or path in catalog.parts:
-        return None
     here = catalog.manifests.get(path)
-    what = f"is named `{here.name}` now" if here else "is not on main any more"
-    if here is None and (maybe := _unreadable(table)):
-        why = f"its manifest `{path}` {what}, but `{maybe}` is broken and may be the same job"
-        return Keep(record.run, why, undecided=True, doubt="in-doubt")
+    if path in catalog.broken or path in catalog.parts or path in catalog.ran:
+        return None
+    if here is not None and here.name == record.name:
+        return None
+    what = f"its manifest `{path}` " + (
+        f"is named `{here.name}` now" if here else "is not on main any more"
+    )
     minimum = table.policy.manifest_approvals if table.policy else None
-    return _withdrawn(record, path, f"its manifest `{path}` {what}", minimum, table)
+    proved = minimum is not None and _proof(path, minimum, table) is Proof.PROVED
+    if record.name in table.names:
+        return _namesakes(record, what, minimum or 0, table) if proved else None
+    if not proved and here is None and (maybe := _unreadable(table)):
+        why = f"{what}, but `{maybe}` is broken and may be the same job"
+        return Keep(record.run, why, undecided=True, doubt="in-doubt")
+    return _withdrawn(record, path, what, minimum, table)
+
+
+def _namesakes(record: RunRecord, what: str, minimum: int, table: Table) -> Keep | Cancel | None:
+    """Its removal was approved, and other files have its name: did one of them take its place?"""
+    others = [m.path for m in table.catalog.manifests.values() if m.name == record.name]
+    proofs = {path: _proof(path, minimum, table) for path in sorted(others)}
+    if Proof.PROVED in proofs.values():
+        return None
+    for path, found in proofs.items():
+        if found is Proof.UNKNOWN:
+            return _in_doubt(record, what, f"whether `{path}` took its place could not be asked")
+    said = f"{what}, approved; `{min(proofs, default='')}` has its name, and nobody approved that"
+    return Cancel(record.run, "withdrawn", said)
+
+
+def _proof(path: RepoPath, minimum: int, table: Table) -> Proof:
+    """Return what is known of the approval of the bytes, or the removal, of a path on main."""
+    answer = table.evidence.approvals.get(path)
+    blob = table.catalog.snapshot.files.get(path)
+    if isinstance(answer, Known) and answer.value.blob != (blob.sha if blob else None):
+        return Proof.UNKNOWN
+    return proof(answer, minimum)
 
 
 def _unreadable(table: Table) -> RepoPath | None:

@@ -131,7 +131,7 @@ def _registered(scene: Scene) -> None:
 
 
 def _in_sync(scene: Scene) -> None:
-    _headline("in sync", "a second pass finds nothing to do")
+    _headline("in sync", "a second pass settles it, and finds nothing more to do")
     scene.shell("admit reconcile")
     scene.shell("admit drift")
 

@@ -236,6 +236,9 @@ def _name_problems(path: RepoPath, folded: str, names: list[RepoPath]) -> Iterat
             message = f"`{base}` would be a document but for the letter case of its name"
             yield Problem("bad-name", where, message, "write the end of its name in lower case")
         return
+    if any(part.casefold() in ("", ".", "..", ".git") for part in path.split("/")):
+        message = "a folder of the file's path has a name that git does not check out"
+        yield Problem("bad-name", where, message, "rename the folder")
     if not path.isascii() or not path.isprintable():
         unseen = NOT_IN_YAML.search(path)
         odd = unseen.group() if unseen else next((c for c in path if not c.isprintable()), "")

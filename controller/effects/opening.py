@@ -8,7 +8,15 @@ from dataclasses import replace
 from controller.decision.actions import Action, Cancel, Keep, Release, Settle, Submit, Withhold
 from controller.decision.plan import kind_of
 from controller.documents.admission import Admission
-from controller.effects.request import Case, account_of, admission_record, generation, proofs
+from controller.documents.policy import POLICY
+from controller.effects.request import (
+    Case,
+    account_of,
+    admission_record,
+    brought_by,
+    generation,
+    proofs,
+)
 from controller.evidence.facts import Known
 from controller.evidence.recorded import recorded
 from controller.ledger.account import hours
@@ -64,7 +72,8 @@ def draft_start(draft: Draft, submit: Submit, case: Case) -> bytes:
     content, now = admission_record(submit, case), case.evidence.asked_at
     attempt = Attempt(submit.attempt, sha256(content), now, now + DEADLINE)
     admission = case.catalog.admissions[submit.admission]
-    draft.approve(account_of(admission), f"see {admission.path} approved")
+    commit = brought_by(admission.path, admission.blob, case)
+    draft.approve(account_of(admission, commit), f"see {admission.path} approved")
     files = {record_file(submit.run, attempt.record): content}
     files |= {proof_file(proof): encoded(proof) for proof in proofs(submit, case)}
     there = draft.record(manifest.name, submit.fingerprint)
@@ -97,10 +106,14 @@ def _approved(draft: Draft, case: Case) -> None:
     """Draft the last approved versions as far as they are known now."""
     evidence = case.evidence
     if isinstance(evidence.policy, Known) and (policy := evidence.policy.value) is not None:
-        draft.trust(Standing(policy.blob, evidence.asked_at), "see admissions/policy.yml approved")
-    for id_, answer in sorted(evidence.governing.items()):
+        commit = brought_by(POLICY, policy.blob, case)
+        standing = Standing(policy.blob, evidence.asked_at, commit)
+        draft.trust(standing, f"see {POLICY} approved")
+    for _, answer in sorted(evidence.governing.items()):
         if isinstance(answer, Known) and isinstance(answer.value, Admission):
-            draft.approve(account_of(answer.value), f"see admissions/{id_}.md approved")
+            version = answer.value
+            account = account_of(version, brought_by(version.path, version.blob, case))
+            draft.approve(account, f"see {version.path} approved")
 
 
 def _decisions(case: Case, book: Book) -> Iterator[Decision]:

@@ -15,7 +15,7 @@ from controller.documents.kinds.command import Image
 from controller.documents.manifest import Manifest
 from controller.documents.payload import RunRequest
 from controller.errors import CannotRunError
-from controller.evidence.facts import Evidence
+from controller.evidence.facts import Evidence, Known
 from controller.evidence.recorded import recorded
 from controller.ledger.book import Account, Proof, ProvedBy
 from controller.ledger.codec import SCHEMA
@@ -160,7 +160,16 @@ def generation(submit: Submit, case: Case, attempt: Attempt) -> Generation:
     )
 
 
-def account_of(admission: Admission) -> Account:
+def brought_by(path: RepoPath, blob: BlobId, case: Case) -> CommitId | None:
+    """Return the change on main that brought these bytes; None where main has others now."""
+    there = case.catalog.snapshot.files.get(path)
+    answer = case.evidence.introductions.get(path)
+    if there is None or there.sha != blob or not isinstance(answer, Known):
+        return None
+    return answer.value.commit
+
+
+def account_of(admission: Admission, commit: CommitId | None = None) -> Account:
     """Return an approved version of an admission as the ledger keeps it."""
     return Account(
         id=admission.id,
@@ -168,6 +177,7 @@ def account_of(admission: Admission) -> Account:
         owner=admission.owner,
         expires=admission.expires,
         granted=admission.grant.gpu_hours,
+        commit=commit,
     )
 
 

@@ -119,15 +119,16 @@ def remembered(
     asked_at = now()
     documents = documents_of(catalog)
     not_yet = Unavailable(NOT_YET, asked_at)
+    brought = introductions_of(documents, at, history, now, book.trust.root)
     return Evidence(
         asked_at=asked_at,
         approvals=dict.fromkeys(documents, not_yet),
-        introductions=introductions_of(documents, at, history, now, book.trust.root),
+        introductions=brought,
         records=tuple(book.records.values()),
         runs={},
         measured={a.claim.run: not_yet for a in catalog.admissions.values() if a.claim.run},
         governing={},
-        policy=_standing_policy(catalog, book, asked_at),
+        policy=_standing_policy(catalog, book, brought.get(POLICY), asked_at),
         sightings={
             RunName(subject): decision.at
             for subject, decision in book.decisions.items()
@@ -167,7 +168,7 @@ def gather(
             **known.measured,
             **measurements(_named(starting, catalog), sources.tracking, now),
         },
-        governing=_governing(active, catalog, book, policy, at, sources),
+        governing=_governing(active, catalog, book, known, policy, at, sources),
         policy=policy,
         sightings=known.sightings,
         latched=known.latched,
@@ -208,12 +209,21 @@ def measurements(
     return {id_: asked(partial(tracking.measured, id_), now) for id_ in ids}
 
 
-def _standing_policy(catalog: Catalog, book: Book, at: datetime) -> Answer[Policy | None]:
+def _standing_policy(
+    catalog: Catalog, book: Book, brought: Answer[Introduction] | None, at: datetime
+) -> Answer[Policy | None]:
     """Return the policy on main where the ledger has it as the last approved one."""
-    policy = catalog.policy
-    if policy is not None and book.policy is not None and book.policy.blob == policy.blob:
+    policy, standing = catalog.policy, book.policy
+    if policy is None or standing is None or standing.blob != policy.blob:
+        return Unavailable("the policy on main is not the one last seen approved", at)
+    if _same_change(standing.commit, brought):
         return Known(policy, at)
     return Unavailable("the policy on main is not the one last seen approved", at)
+
+
+def _same_change(commit: CommitId | None, brought: Answer[Introduction] | None) -> bool:
+    """Whether it came by the change that was seen approved: the same bytes can come back."""
+    return isinstance(brought, Known) and brought.value.commit == commit
 
 
 def _behind(starting: Iterable[Manifest], catalog: Catalog) -> set[RepoPath]:
@@ -233,12 +243,16 @@ def _named(starting: Iterable[Manifest], catalog: Catalog) -> list[Admission]:
 
 def _gone(active: Iterable[RunRecord], catalog: Catalog) -> set[RepoPath]:
     """Return what active runs were started for and is not on main any more."""
-    names, paths = catalog.names, set()
+    paths: set[RepoPath] = set()
+    named: dict[str, list[RepoPath]] = {}
+    for manifest in catalog.manifests.values():
+        named.setdefault(manifest.name, []).append(manifest.path)
     for record in active:
         if record.admission not in catalog.admissions:
             paths.add(admission_path(record.admission))
-        if record.name not in names:
-            paths.add(record.path)
+        here = catalog.manifests.get(record.path)
+        if record.path not in catalog.ran and (here is None or here.name != record.name):
+            paths |= {record.path, *named.get(record.name, ())}
     return paths - set(catalog.broken)
 
 
@@ -275,6 +289,7 @@ def _governing(
     active: Iterable[RunRecord],
     catalog: Catalog,
     book: Book,
+    known: Evidence,
     policy: Answer[Policy | None],
     at: CommitId,
     sources: Sources,
@@ -286,7 +301,9 @@ def _governing(
     found: dict[AdmissionId, Answer[Admission | None]] = {}
     for id_ in sorted({record.admission for record in active}):
         account, here = book.accounts.get(id_), catalog.admissions.get(id_)
-        if account is not None and here is not None and account.blob == here.blob:
+        brought = known.introductions.get(admission_path(id_))
+        seen = account.commit if account and here and account.blob == here.blob else None
+        if here is not None and seen is not None and _same_change(seen, brought):
             found[id_] = Known(here, sources.now())
         elif not isinstance(policy, Known) or policy.value is None:
             found[id_] = Unavailable("no policy is known to be approved", sources.now())

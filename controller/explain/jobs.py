@@ -115,7 +115,8 @@ def _stands(verdict: Verdict, runs: list[RunRecord], manifest: Manifest) -> str:
     """Return what follows from a verdict: nothing, where its payload has run already."""
     cost = verdict.cost
     worst = f", worst case {hours(cost.gpu_hours)} GPU hours, {money(cost)}" if cost else ""
-    own = [r for r in runs if r.fingerprint == manifest.payload.fingerprint]
+    key = (manifest.name, manifest.payload.fingerprint)
+    own = [r for r in runs if (r.name, r.fingerprint) == key]
     if own and own[0].stage not in ("reserved", "released"):
         said = f"`{own[0].run}` is its run: {standing_of(own[0])}"
         return f"{said}; judged again it is {because_of(verdict)}"

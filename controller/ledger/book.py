@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -19,6 +20,8 @@ HEARTBEAT = "heartbeat.json"
 POLICY = "policy.json"
 RUNS, RECORDS, PROOFS = "runs/", "records/", "proofs/"
 ADMISSIONS, DECISIONS, ORDERS = "admissions/", "decisions/", "orders/"
+
+_COMMIT = re.compile(r"[0-9A-Za-z]{1,64}")
 
 T = TypeVar("T")
 
@@ -48,15 +51,22 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The last approved version of the policy: its bytes, and the commit that brought them."""
+    """The last approved version of the policy: its bytes, and the change on main that brought them.
+
+    `commit` is None where main has other bytes now.
+    """
 
     blob: BlobId
     at: datetime
+    commit: CommitId | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """One admission: its last approved version, and its balance in GPU hours."""
+    """One admission: its last approved version, and its balance in GPU hours.
+
+    `commit` is the change on main that brought it; None where main has other bytes now.
+    """
 
     id: AdmissionId
     blob: BlobId
@@ -65,6 +75,7 @@ class Account:
     granted: float
     reserved: float = 0.0
     used: float = 0.0
+    commit: CommitId | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +164,17 @@ def read_book(pages: Pages) -> Book:
         (record.name, record.fingerprint): record
         for record in _all(RunRecord, RUNS, files, lambda r: run_file(r) if _in_order(r) else "")
     }
+    trust, beat = page(Trust, TRUST, files), page(Heartbeat, HEARTBEAT, files)
+    for path, commit in ((TRUST, trust.root), (HEARTBEAT, beat.main)):
+        if not _COMMIT.fullmatch(commit):
+            raise DamagedLedgerError(
+                f"`{path}` of the ledger names {commit!a}, which is no commit",
+                remedy="`admit ledger fsck` names the commit that broke it",
+            )
     return Book(
         head=pages.head,
-        trust=page(Trust, TRUST, files),
-        heartbeat=page(Heartbeat, HEARTBEAT, files),
+        trust=trust,
+        heartbeat=beat,
         records=dict(sorted(records.items())),
         accounts={a.id: a for a in _all(Account, ADMISSIONS, files, lambda a: account_file(a.id))},
         decisions={

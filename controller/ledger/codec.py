@@ -7,7 +7,6 @@ there, or a value of another type is refused. Times are UTC, `2026-11-30T20:00:0
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import UTC, date, datetime
@@ -22,6 +21,11 @@ SCHEMA = 1
 
 DEEPEST = 40
 """So deep may data be nested that is kept as it is."""
+
+LARGEST = 10**12
+"""No number of the ledger is larger: sums and products of these stay numbers."""
+EARLIEST, LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+"""No time of the ledger lies outside: what is reckoned from these stays a time."""
 
 T = TypeVar("T")
 
@@ -181,14 +185,14 @@ def _text(data: Any) -> str:
 
 
 def _whole(data: Any) -> int:
-    if not isinstance(data, int) or isinstance(data, bool):
-        raise MalformedError(f"{data!r} is not a whole number")
+    if not isinstance(data, int) or isinstance(data, bool) or abs(data) > LARGEST:
+        raise MalformedError("it has a number that is not whole, or too large")
     return data
 
 
 def _number(data: Any) -> float:
-    if not isinstance(data, float) or not math.isfinite(data):
-        raise MalformedError(f"{data!r} is not a number with a fraction")
+    if not isinstance(data, float) or not abs(data) <= LARGEST:
+        raise MalformedError(f"{data!r} is not a number with a fraction, or too large")
     return data
 
 
@@ -205,6 +209,8 @@ def _time(data: Any) -> datetime:
         raise MalformedError(f"{data!r} is not a time") from error
     if at.tzinfo is not UTC or at.isoformat() != data[:-1] + "+00:00":
         raise MalformedError(f"{data!r} is not a time in UTC")
+    if not EARLIEST <= at <= LATEST:
+        raise MalformedError(f"{data!r} is no time at which anything was written")
     return at
 
 

@@ -78,7 +78,8 @@ class Draft:
 
     def trust(self, policy: Standing, title: str) -> None:
         """Draft another last approved version of the policy."""
-        if self._policy is None or self._policy.blob != policy.blob:
+        before = self._policy
+        if before is None or (before.blob, before.commit) != (policy.blob, policy.commit):
             self._policy = policy
             self._write(title, {pages.POLICY: encoded(policy)})
 

@@ -22,7 +22,7 @@ from controller.ledger.book import (
 from controller.ledger.codec import encoded
 from controller.ledger.draft import begun
 from controller.ledger.store import Change, MissingLedgerError
-from controller.values import BlobId, CommitId, RepoPath
+from controller.values import BlobId, CommitId, RepoPath, writable
 from controller.wiring import World
 
 
@@ -59,7 +59,7 @@ def trust_again(world: World, reason: str, rev: str | None = None) -> Trusted:
     beat = page(Heartbeat, HEARTBEAT, pages.files)
     root, blobs = _root(world, rev)
     now, who = world.now(), world.who
-    order = Order("trust", now, reason, who)
+    order = Order("trust", now, writable(reason), who)
     files = {
         order_file(order): encoded(order),
         TRUST: encoded(Trust(root, now, who)),

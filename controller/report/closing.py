@@ -44,10 +44,10 @@ def _said(report: Report, judged: Standings) -> Iterator[str]:
         case ExitCode.DRIFT:
             return _drift(report)
         case _:  # the others come from exceptions, which have a message of their own
-            return _settled(report)
+            return _settled(report, judged)
 
 
-def _settled(report: Report) -> Iterator[str]:
+def _settled(report: Report, judged: Standings) -> Iterator[str]:
     match report.command:
         case "status":
             return _surveyed(report)
@@ -58,7 +58,7 @@ def _settled(report: Report) -> Iterator[str]:
         case "stop":
             return _stopped(report)
         case _:
-            return _done(report)
+            return _done(report, judged)
 
 
 def _surveyed(report: Report) -> Iterator[str]:
@@ -98,7 +98,7 @@ def _stopped(report: Report) -> Iterator[str]:
     yield counted(number, "run is stopped", "runs are stopped") if number else "nothing to stop"
 
 
-def _done(report: Report) -> Iterator[str]:
+def _done(report: Report, judged: Standings) -> Iterator[str]:
     kinds = [verdict.kind for verdict in report.verdicts]
     seen = [counted(kinds.count(k), k) for k in ("job", "admission") if k in kinds]
     if seen:
@@ -112,7 +112,9 @@ def _done(report: Report) -> Iterator[str]:
     if report.receipts:
         yield f"{counted(len(report.receipts), 'action')} done"
     elif report.command == "check" and seen and not actions:
-        yield "no rule is against it"
+        failing = sum(j.standing is not Outcome.MET for j in judged.shown)
+        others = counted(failing, "subject that does not count", "subjects that do not count")
+        yield f"rules are against {others}" if failing else "no rule is against it"
     elif not waiting:
         yield "nothing to do"
 

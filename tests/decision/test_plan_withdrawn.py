@@ -181,16 +181,47 @@ class TestWithdrawn:
     def test_moved_and_broken_for_all_we_know__keep(self) -> None:
         path = RepoPath("jobs/bert/moved.yml")
         broken = {path: (problem(path),), ADMISSION: (problem(ADMISSION),)}
-        answers, governing = removal(JOB, "@ada"), {BERT: Known(GRANT, NOW)}
-        more: dict[str, Any] = {"approvals": answers, "governing": governing}
+        more: dict[str, Any] = {"approvals": removal(JOB), "governing": {BERT: Known(GRANT, NOW)}}
         plan = planned(ran=RUNNING, catalog={"broken": broken}, **more)
         said = f"its manifest `{JOB}` is not on main any more, but `{path}` is broken"
         why = f"{said} and may be the same job"
         assert plan.actions == (Keep(OLD_RUN, why, undecided=True, doubt="in-doubt"),)
         other = started(small(1, name="other"), path=path, used=1.0)
         ran = {**RUNNING, other: seen(other, "Completed")}
-        plan = planned(ran=ran, catalog={"broken": broken}, **more)
+        (keep,) = planned(ran=ran, catalog={"broken": broken}, **more).actions
+        assert isinstance(keep, Keep)
+        assert keep.doubt == "unapproved-withdrawal"
+
+    def test_its_removal_was_approved_whatever_a_broken_file_may_be__cancel(self) -> None:
+        junk = RepoPath("jobs/junk.yml")
+        plan = planned(
+            GRANT,
+            ran=RUNNING,
+            catalog={"broken": {junk: (problem(junk),)}},
+            approvals=removal(JOB, "@ada"),
+        )
         assert brief(plan.actions) == [("cancel", OLD_RUN, "withdrawn")]
+
+    def test_a_namesake_that_nobody_approved_does_not_take_its_place__cancel(self) -> None:
+        twin = sound_manifest("jobs/zz/old.yml", rerun="7")
+        approvals = {**removal(JOB, "@ada"), twin.path: approval(twin.path)}
+        plan = planned(GRANT, twin, ran=RUNNING, approvals=approvals)
+        (cancel, *_) = plan.actions
+        said = f"its manifest `{JOB}` is not on main any more, approved"
+        why = f"{said}; `{twin.path}` has its name, and nobody approved that"
+        assert cancel == Cancel(OLD_RUN, "withdrawn", why)
+
+    def test_a_namesake_that_could_not_be_asked_about__keep(self) -> None:
+        twin = sound_manifest("jobs/zz/old.yml", rerun="7")
+        approvals = {**removal(JOB, "@ada"), twin.path: unavailable()}
+        plan = planned(GRANT, twin, ran=RUNNING, approvals=approvals)
+        assert ("keep", OLD_RUN, "undecided") in brief(plan.actions)
+
+    def test_a_namesake_and_a_removal_that_nobody_approved__keep(self) -> None:
+        twin = sound_manifest("jobs/zz/old.yml", rerun="7")
+        approvals = {**removal(JOB), twin.path: approval(twin.path)}
+        plan = planned(GRANT, twin, ran=RUNNING, approvals=approvals)
+        assert ("keep", OLD_RUN) in brief(plan.actions)
 
     def test_over__settle(self) -> None:
         over = {RAN: seen(RAN, "Completed", ended_at=NOW)}

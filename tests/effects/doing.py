@@ -29,7 +29,7 @@ from controller.ledger.draft import begun
 from controller.ledger.records import Outcome, RunRecord
 from controller.ledger.store import Change
 from controller.values import Fingerprint
-from tests.builders import COMMIT, NOW, WORKSPACE
+from tests.builders import BROUGHT, COMMIT, NOW, WORKSPACE
 from tests.decision.planning import asked, plan_of
 from tests.fake_ledger import MemoryLedger
 from tests.fakes import FakeWorkspace
@@ -59,7 +59,8 @@ class Scene:
         catalog = self.case.catalog
         files = {run_file(record): encoded(record) for record in records}
         files |= {
-            account_file(id_): encoded(account_of(a)) for id_, a in catalog.admissions.items()
+            account_file(id_): encoded(account_of(a, BROUGHT))
+            for id_, a in catalog.admissions.items()
         }
         if catalog.policy is not None:
             files[POLICY] = encoded(Standing(catalog.policy.blob, NOW))

@@ -37,6 +37,7 @@ from controller.ledger.records import RunRecord, released
 from controller.values import AdmissionId, BlobId, CommitId, RepoPath, RunName
 from tests.builders import (
     ADMISSION,
+    BROUGHT,
     CODEOWNERS,
     COMMIT,
     JOB,
@@ -140,8 +141,10 @@ def book_of(*records: RunRecord, **changes: Any) -> Book:
 
 def seen_approved(*admissions: Admission) -> dict[str, Any]:
     """Return the fields of a ledger that has seen the policy and these admissions approved."""
-    accounts = {a.id: Account(a.id, a.blob, a.owner, a.expires, 1000) for a in admissions}
-    return {"policy": Standing(sound_policy().blob, NOW), "accounts": accounts}
+    accounts = {
+        a.id: Account(a.id, a.blob, a.owner, a.expires, 1000, commit=BROUGHT) for a in admissions
+    }
+    return {"policy": Standing(sound_policy().blob, NOW, BROUGHT), "accounts": accounts}
 
 
 def gathered(
@@ -307,10 +310,18 @@ class TestLastApprovedPolicy:
 
     def test_another_one_on_main_is_asked_for(self) -> None:
         outside = Outside({POLICY: POLICY_TEXT})
-        other = {**seen_approved(GRANT), "policy": Standing(BlobId("f" * 40), NOW)}
+        other = {**seen_approved(GRANT), "policy": Standing(BlobId("f" * 40), NOW, BROUGHT)}
         answer = gathered(sound_catalog(GRANT, OLD), RAN, outside=outside, **other).policy
         assert isinstance(answer, Known)
         assert outside.asked == [POLICY]
+
+    def test_the_same_bytes_that_came_back_by_another_change_are_asked_for(self) -> None:
+        outside = Outside({POLICY: POLICY_TEXT})
+        known = {**seen_approved(GRANT), "policy": Standing(sound_policy().blob, NOW, COMMIT)}
+        answer = gathered(sound_catalog(GRANT, OLD), RAN, outside=outside, **known).policy
+        assert isinstance(answer, Known)
+        assert answer.value is not None
+        assert answer.value.limits.cancels_per_pass == 7
 
     @pytest.mark.parametrize("texts", [{}, {POLICY: "version: 2\n"}])
     def test_there_may_be_none_that_can_be_read(self, texts: dict[RepoPath, str]) -> None:
@@ -335,6 +346,16 @@ class TestGoverningAdmission:
         evidence = gathered(sound_catalog(GRANT, OLD), RAN, outside=outside, **seen_approved(GRANT))
         assert evidence.governing == {BERT: Known(GRANT, NOW)}
         assert outside.asked == []
+
+    def test_the_same_bytes_that_came_back_by_another_change_are_asked_for(self) -> None:
+        outside = Outside({POLICY: POLICY_TEXT, ADMISSION: ADMISSION_TEXT})
+        known = seen_approved(GRANT)
+        known["accounts"] = {BERT: replace(known["accounts"][BERT], commit=COMMIT)}
+        evidence = gathered(sound_catalog(GRANT, OLD), RAN, outside=outside, **known)
+        answer = evidence.governing[BERT]
+        assert isinstance(answer, Known)
+        assert answer.value is not None
+        assert answer.value.grant.gpu_hours == 777
 
     def test_else_it_is_the_last_approved_version_by_the_approved_policy(self) -> None:
         outside = Outside({POLICY: POLICY_TEXT, ADMISSION: ADMISSION_TEXT})
