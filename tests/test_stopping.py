@@ -21,7 +21,7 @@ from controller.report.outcome import ExitCode
 from controller.stopping import Stopped, stop
 from controller.values import RunName
 from tests.builders import NOW
-from tests.machine.repository import FakeWorld, begin, job
+from tests.machine.repository import FakeWorld, begin, job, policy
 from tests.test_surveying import HOUR, LATER, reconciled, record, seen, stranger, the_run
 
 WHY = "the loss is NaN"
@@ -180,8 +180,12 @@ def test_a_run_that_could_not_be_ended_is_ended_by_the_next_pass(running: FakeWo
 def test_what_was_preempted_is_not_tried_again(running: FakeWorld) -> None:
     first = the_run(running)
     running.workspace.end(first, "Failed", preempted=True)
+    running.main.commit(
+        {"admissions/policy.yml": policy("{reason: quota, until: null, drain: false}")}
+    )
     reconciled(running)
     assert record(running).stage == "over"
+    running.main.commit({"admissions/policy.yml": policy("null")})
     assert said(stopped(running, first)) == {first: "done"}
     reconciled(running)
     reconciled(running)

@@ -21,7 +21,7 @@ from controller.surveying import drift, status
 from controller.values import RunName
 from tests.builders import NOW
 from tests.cli.conftest import POLICY
-from tests.machine.repository import FakeHost, FakeWorld, NoTracking, begin, documents, job
+from tests.machine.repository import FakeHost, FakeWorld, NoTracking, begin, documents, job, policy
 
 HOUR = timedelta(hours=1)
 LATER = timedelta(minutes=26)
@@ -138,6 +138,8 @@ def test_only_runs_that_are_open_are_asked_for(running: FakeWorld) -> None:
 
 def test_an_attempt_that_is_over_is_not_asked_for(running: FakeWorld) -> None:
     running.workspace.end(the_run(running), "Failed", "its node was taken away", preempted=True)
+    held = policy("{reason: quota, until: null, drain: false}")
+    running.main.commit({"admissions/policy.yml": held})
     reconciled(running)
     running.workspace.asked.clear()
     told = line(status(seen(running)))

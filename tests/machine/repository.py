@@ -205,10 +205,14 @@ def job(name: str, rerun: str = "", nodes: int = 2, timeout: int = 300) -> str:
     return text + f"outputs:\n  state: {{path: azureml://datastores/a/paths/{name}}}\n"
 
 
+def policy(hold: str = "null") -> str:
+    """Return a policy with room for many nodes, and with a hold."""
+    return POLICY.replace("max_nodes: 4", "max_nodes: 20").replace("hold: null", f"hold: {hold}")
+
+
 def begin(files: Mapping[str, str] | None = None) -> FakeWorld:
     """Return a world with policy, owners, one admission and the jobs given."""
-    policy = POLICY.replace("max_nodes: 4", "max_nodes: 20")
-    first = {"admissions/policy.yml": policy, ".github/CODEOWNERS": OWNERS}
+    first = {"admissions/policy.yml": policy(), ".github/CODEOWNERS": OWNERS}
     main = FakeMain(first)
     world = FakeWorld(main)
     main.commit({"admissions/digits.md": documents(), **(files or {"jobs/one.yml": job("one")})})
