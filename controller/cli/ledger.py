@@ -162,16 +162,21 @@ def _checked(checked: Checked) -> list[str]:
 
 
 def _progress() -> Callable[[], None]:
-    """Return what counts commits and says so on a terminal, every few seconds."""
+    """Return what counts commits and says so, on a terminal only."""
     if not sys.stderr.isatty():
         return lambda: None
-    count, said = 0, time.monotonic()
+    return counting(time.monotonic, lambda line: click.echo(line, err=True))
+
+
+def counting(now: Callable[[], float], say: Callable[[str], None]) -> Callable[[], None]:
+    """Return what is called for each commit and says, every few seconds of `now`, how many."""
+    count, said = 0, now()
 
     def seen() -> None:
         nonlocal count, said
         count += 1
-        if time.monotonic() - said >= SECONDS:
-            said = time.monotonic()
-            click.echo(f"{count:,} commits are checked so far", err=True)
+        if now() - said >= SECONDS:
+            said = now()
+            say(f"{count:,} commits are checked so far")
 
     return seen

@@ -265,3 +265,37 @@ def test_two_passes_at_once_start_one_run_and_both_are_settled(merged: Scratch) 
     assert merged.admit("status", "--format", "json") == 0
     assert len(json.loads(merged.out)["runs"]) == 1
     stop(merged)
+
+
+def test_a_folder_that_git_does_not_check_out_is_a_bad_name_and_freezes_nothing(
+    merged: Scratch,
+) -> None:
+    content = (merged.root / "jobs/digits.yml").read_text().replace("name: digits", "name: odd")
+    (merged.root / "odd.yml").write_text(content)
+    blob = merged.git("hash-object", "-w", "odd.yml").strip()
+    (merged.root / "odd.yml").unlink()
+    inside = made(merged, f"100644 blob {blob}\tx.yml\n")
+    jobs = made(merged, merged.git("ls-tree", "main:jobs") + f"040000 tree {inside}\t.GIT\n")
+    top = merged.git("ls-tree", "main").splitlines()
+    kept = "".join(f"{line}\n" for line in top if not line.endswith("\tjobs"))
+    tree = made(merged, f"{kept}040000 tree {jobs}\tjobs\n")
+    commit = merged.git("commit-tree", tree, "-p", "main", "-m", "odd").strip()
+    merged.git("update-ref", "refs/heads/main", commit)
+    assert merged.admit("reconcile") == 3, merged.err
+    assert "bad-name" in merged.out
+    merged.until("Running")
+
+
+def made(scratch: Scratch, listing: str) -> str:
+    """Return the tree of that listing, whatever names it has."""
+    done = subprocess.run(
+        ["git", "mktree"], cwd=scratch.root, input=listing, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_a_reason_that_is_no_text_is_written_all_the_same(merged: Scratch) -> None:
+    assert merged.admit("reconcile", "--max-cancels", "1", "--reason", "\udcff moved") == 0
+    assert "\\udcff moved" in merged.git("log", "--format=%B", "admit-ledger")
+    stop(merged)

@@ -234,6 +234,9 @@ def test_hostile_bytes_are_refused(kind: Any) -> None:
                 decoded(kind, content)
 
 
+NO_TIME = "is no time at which anything was written"
+
+
 class TestReasons:
     @pytest.mark.parametrize(
         ("content", "why"),
@@ -245,6 +248,8 @@ class TestReasons:
             (beat(surprise=1), "`Heartbeat` has no `surprise`"),
             (beat(at=5), "5 is not a time"),
             (beat(at="noon"), "'noon' is not a time"),
+            (beat(at="0001-01-01T00:00:00Z"), f"'0001-01-01T00:00:00Z' {NO_TIME}"),
+            (beat(at="9999-01-01T00:00:00Z"), f"'9999-01-01T00:00:00Z' {NO_TIME}"),
             (beat(at="2026-11-30T20:00:00"), "'2026-11-30T20:00:00' is not a time in UTC"),
             (beat()[:-1], "it is not in its one canonical spelling"),
         ],
@@ -267,6 +272,11 @@ class TestReasons:
     def test_a_number_is_finite_also_in_data_that_was_never_bytes(self, number: float) -> None:
         with pytest.raises(MalformedError, match="is not a number with a fraction"):
             from_data(Over, {"state": "Failed", "gpu_hours": number, "exact": False})
+
+    @pytest.mark.parametrize("hours", [1e13, -1e13, 1.7e308])
+    def test_no_number_is_so_large_that_sums_of_it_are_none(self, hours: float) -> None:
+        with pytest.raises(MalformedError, match="too large"):
+            from_data(Over, {"state": "Failed", "gpu_hours": hours, "exact": False})
 
     def test_a_number_of_hours_has_a_fraction(self) -> None:
         with pytest.raises(MalformedError, match="12 is not a number with a fraction"):

@@ -122,10 +122,7 @@ def test_whatever_step_of_a_withdrawal_fails_the_run_ends_and_is_settled(
     done(Controller(world))
     world.main.commit({"jobs/one.yml": None})
     first = Controller(world)
-    try:
-        until(first, step, nth)
-    except AssertionError:
-        pytest.skip("this pass has no such step")
+    until(first, step, nth)
     first.step(fault)
     if first.pending:
         first.finish()

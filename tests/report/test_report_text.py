@@ -195,6 +195,7 @@ def test_subjects_that_do_not_count_are_named_and_after_three_counted() -> None:
     old = tuple(job(OVER_BUDGET, path=RepoPath(f"jobs/{n}.yml")) for n in range(5))
     lines = shown(replace(all_good(), verdicts=(*all_good().verdicts, *old))).splitlines()
     assert "· not met, and not counted: jobs/0.yml, jobs/1.yml, jobs/2.yml and 2 more" in lines
+    assert lines[-1].endswith("rules are against 5 subjects that do not count")
 
 
 def test_a_subject_without_rules_is_undecided_and_says_so() -> None:
