@@ -13,7 +13,7 @@ from pathlib import Path
 
 from controller.adapters import git_diffs, git_history
 from controller.adapters.git_objects import contents, files_of
-from controller.adapters.git_process import Runner, ShallowCloneError, UnknownRevisionError
+from controller.adapters.git_process import Runner, UnknownRevisionError
 from controller.adapters.git_worktree import worktree_files
 from controller.documents.snapshot import SUBMODULE, Blob, Snapshot
 from controller.evidence.facts import Introduction
@@ -75,30 +75,6 @@ class Git:
             self.runner.run(*args)
         return CommitId(output.decode().split("\n")[0]) if code == 0 else None
 
-    def descends(self, commit: CommitId, ancestor: CommitId) -> bool:
-        """Whether `commit` is `ancestor` or comes after it, on whatever line; both in full.
-
-        Of main ask `on_line`: a merge can push what main was off its first-parent line, and
-        descends from it all the same. An ancestor that the clone does not have is none. Raises
-        UnknownRevisionError for `commit`, ShallowCloneError where history is cut off before an
-        answer.
-        """
-        child = self.resolve(commit)
-        if self._has(ancestor):
-            args = ("merge-base", "--is-ancestor", ancestor, child)
-            code, _, _ = self.runner.attempt(*args)
-            if code > 1:
-                self.runner.run(*args)
-            if code == 0:
-                return True
-        if self.runner.shallow:
-            raise ShallowCloneError(
-                f"whether {child[:12]} descends from {ancestor[:12]} cannot be told: "
-                f"`{self.root}` is a shallow clone",
-                remedy="`git fetch --unshallow`, or `fetch-depth: 0` for actions/checkout",
-            )
-        return False
-
     def on_line(self, at: CommitId, commit: CommitId) -> bool:
         """Whether `commit` is on the first-parent line of `at`. Raises ShallowCloneError."""
         return git_history.on_line(self.runner, at, commit)
@@ -121,13 +97,6 @@ class Git:
         """Return the names of the configured remotes, sorted."""
         names = self.runner.run("remote").decode("utf-8", "surrogateescape")
         return tuple(sorted(names.splitlines()))
-
-    def _has(self, commit: CommitId) -> bool:
-        """Whether `commit` is the full name of a commit that is here."""
-        try:
-            return self.resolve(commit) == commit
-        except UnknownRevisionError:
-            return False
 
     def snapshot(
         self, rev: str, wanted: Callable[[str], bool], have: Container[BlobId] = ()

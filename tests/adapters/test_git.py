@@ -189,7 +189,5 @@ def test_a_repository_of_sha256_works_alike(
     owners = repo.adapter.files_at([commit], [path("CODEOWNERS")])
     assert owners[commit][path("CODEOWNERS")].content == b"* @ada"
     later = repo.commit({"b": "b"})
-    assert (repo.adapter.descends(later, commit), repo.adapter.on_line(later, commit)) == (
-        True,
-    ) * 2
-    assert not repo.adapter.descends(commit, later)
+    assert repo.adapter.on_line(later, commit)
+    assert not repo.adapter.on_line(commit, later)

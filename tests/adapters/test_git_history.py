@@ -53,21 +53,6 @@ def test_histories_without_a_common_commit_have_come_from_nowhere(repo: Scratch)
     assert repo.adapter.merge_base("main", "other") is None
 
 
-def test_a_commit_descends_from_itself_and_from_what_came_before_on_any_line(
-    repo: Scratch,
-) -> None:
-    first = repo.commit({"a": "1"})
-    repo.switch("topic")
-    side = repo.commit({"b": "1"})
-    repo.back()
-    here = repo.commit({"a": "2"})
-    merge = repo.merge("topic")
-    asked = {c: repo.adapter.descends(merge, c) for c in (first, side, here, merge)}
-    assert asked == dict.fromkeys([first, side, here, merge], True)
-    assert not repo.adapter.descends(here, side)
-    assert not repo.adapter.descends(first, merge)
-
-
 def test_a_line_has_the_first_parents_and_nothing_else(repo: Scratch) -> None:
     first = repo.commit({"a": "1"})
     repo.switch("topic")
@@ -81,29 +66,22 @@ def test_a_line_has_the_first_parents_and_nothing_else(repo: Scratch) -> None:
 
 
 @pytest.mark.parametrize("given", ["0" * 40, "main", "", "--all", "tag", "blob"])
-def test_what_the_clone_does_not_have_in_full_is_no_ancestor(repo: Scratch, given: str) -> None:
+def test_what_the_clone_does_not_have_in_full_is_on_no_line(repo: Scratch, given: str) -> None:
     at = repo.commit({"a": "1"})
     repo.run("tag", "-a", "v1", "-m", "one")
     name = CommitId({"tag": repo.blob("v1"), "blob": repo.blob("HEAD:a")}.get(given, given))
-    assert not repo.adapter.descends(at, name)
     assert not repo.adapter.on_line(at, name)
-    with pytest.raises(UnknownRevisionError):
-        repo.adapter.descends(CommitId("0" * 40), at)
 
 
-def test_where_history_is_cut_off_only_what_is_seen_is_said(repo: Scratch, tmp_path: Path) -> None:
-    first = repo.commit({"a": "1"})
+def test_where_history_is_cut_off_nothing_is_said_of_the_line(
+    repo: Scratch, tmp_path: Path
+) -> None:
+    repo.commit({"a": "1"})
     second = repo.commit({"a": "2"})
     third = repo.commit({"a": "3"})
     repo.run("clone", "--quiet", "--depth=2", f"file://{repo.root}", str(tmp_path / "clone"))
-    clone = Git(tmp_path / "clone")
-    assert clone.descends(third, second)
-    for ancestor in (first, CommitId("0" * 40)):
-        with pytest.raises(ShallowCloneError, match="cannot be told") as error:
-            clone.descends(third, ancestor)
-        assert "--unshallow" in error.value.remedy
     with pytest.raises(ShallowCloneError):
-        clone.on_line(third, second)
+        Git(tmp_path / "clone").on_line(third, second)
 
 
 # Times

@@ -393,7 +393,7 @@ def test_a_line_that_goes_round_main_since_the_root_has_the_root_but_not_what_ma
     rooted.approve(JOB, "ada", NOON)  # not an owner any more, by what main approved
     at = repo.merge("main", "-s", "ours")
     assert logins(known(rooted, JOB, at)) == ["ada"]
-    assert repo.adapter.descends(at, main)
+    assert repo.adapter.merge_base(at, main) == main
     assert repo.adapter.on_line(at, root)
     assert not repo.adapter.on_line(at, main)
 

@@ -8,7 +8,6 @@ from datetime import timedelta
 from pathlib import Path
 
 from controller import passes
-from controller.documents.catalog import Catalog
 from controller.documents.payload import RunRequest
 from controller.effects.request import account_of
 from controller.ledger import book as pages
@@ -16,17 +15,9 @@ from controller.ledger.account import balance
 from controller.ledger.book import Standing
 from controller.ledger.codec import encoded
 from controller.ledger.draft import begun
-from controller.ledger.records import (
-    DEADLINE,
-    Attempt,
-    Closed,
-    Generation,
-    Over,
-    RunRecord,
-)
 from controller.ledger.store import Change
-from controller.values import AdmissionId, sha256
 from controller.wiring import World, world_from
+from tests.builders import record
 from tests.fakes import FakeWorkspace
 
 PLACE = {"ADMIT_WORKSPACE": "local", "ADMIT_HOST": "local"}
@@ -57,14 +48,24 @@ def _ledger(root: Path, active: int) -> World:
     main = git.default_base()
     catalog = passes.read_main(world, main)
     workspace = FakeWorkspace(lambda: now, world.workspace.id)
-    records = [_settled(catalog, path, workspace.id, now) for path in catalog.manifests]
-    for at, record in enumerate(records[:active]):
-        last = replace(record.last, closed=None)
+    records = [
+        record(
+            manifest,
+            reserved=0.04,
+            used=1e-6,
+            started_at=now,
+            workspace=workspace.id,
+            gpus_per_node=1,
+        )
+        for manifest in catalog.manifests.values()
+    ]
+    for at, one in enumerate(records[:active]):
+        last = replace(one.last, closed=None)
         running = replace(last, attempts=(replace(last.attempts[0], over=None),))
-        records[at] = replace(record, generations=(running,))
-        payload = catalog.manifests[record.path].payload
-        workspace.submit(RunRequest(record.run, payload, {}, {}))
-    files = {pages.run_file(record): encoded(record) for record in records}
+        records[at] = replace(one, generations=(running,))
+        payload = catalog.manifests[one.path].payload
+        workspace.submit(RunRequest(one.run, payload, {}, {}))
+    files = {pages.run_file(one): encoded(one) for one in records}
     for admission in catalog.admissions.values():
         account = account_of(admission)
         now_used = balance(account.id, account.granted, records)
@@ -76,30 +77,3 @@ def _ledger(root: Path, active: int) -> World:
     world.ledger.append([first, Change("everything ran", files)], after=None, at=now)
     object.__setattr__(world, "workspace", workspace)
     return world
-
-
-def _settled(catalog: Catalog, path: object, workspace: str, now: object) -> RunRecord:
-    manifest = catalog.manifests[path]  # type: ignore[index]
-    hours = manifest.spec.nodes * (manifest.spec.timeout or 0) / 3600
-    attempt = Attempt(
-        number=1,
-        record=sha256(b"why"),
-        reserved_at=now,  # type: ignore[arg-type]
-        deadline=now + DEADLINE,  # type: ignore[operator]
-        submitted_at=now,  # type: ignore[arg-type]
-        over=Over("Completed", hours / 10_000, exact=True),
-    )
-    generation = Generation(
-        admission=AdmissionId(manifest.admission),
-        path=manifest.path,
-        blob=manifest.blob,
-        workspace=workspace,
-        nodes=manifest.spec.nodes,
-        gpus_per_node=1,
-        timeout=manifest.spec.timeout or 0,
-        retries=0,
-        gpu_hours=hours,
-        attempts=(attempt,),
-        closed=Closed("settled", now, "Completed, no attempt left", hours / 10_000),  # type: ignore[arg-type]
-    )
-    return RunRecord(manifest.name, manifest.payload.fingerprint, (generation,))
