@@ -64,7 +64,7 @@ class Git:
                 continue
         raise UnknownRevisionError(
             f"`{self.root}` has neither `origin/main` nor `main`",
-            remedy="commit to `main` first, or name a revision with `--base` or `--at`",
+            remedy="commit to `main` first, or name a revision where the command takes one",
         )
 
     def merge_base(self, one: str, other: str) -> CommitId | None:

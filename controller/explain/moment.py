@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from controller.adapters.git_process import ShallowCloneError
+from controller.adapters.git_process import ShallowCloneError, UnknownRevisionError
 from controller.documents.catalog import Catalog, is_document, read_catalog
 from controller.errors import AdmitError, CannotRunError, UsageError
 from controller.ledger.book import HEARTBEAT, Book, DamagedLedgerError, Heartbeat, page
@@ -57,7 +57,13 @@ def moment_of(world: World, at: str | None = None) -> Moment:
     if at is None:
         return _now(world)
     time = time_of(at)
-    return _at_time(world, time) if time else _at_commit(world, world.git.resolve(at))
+    if time is not None:
+        return _at_time(world, time)
+    try:
+        return _at_commit(world, world.git.resolve(at))
+    except UnknownRevisionError as error:
+        remedy = f"{error.remedy}; or a time, as `2026-11-30` or `2026-11-30T20:00Z`"
+        raise UsageError(str(error), remedy=remedy) from error
 
 
 def time_of(text: str) -> datetime | None:

@@ -79,3 +79,11 @@ def test_the_help_has_examples_and_says_what_it_reads(scratch: Scratch) -> None:
     assert scratch.admit("explain", "--help") == 0
     for words in ("Examples:", "--at 2026-11-30T20:00Z", "--simulate proposal", "asks nobody"):
         assert words in scratch.said
+
+
+def test_a_moment_that_is_neither_a_commit_nor_a_time_is_told_how_both_are_written(
+    scratch: Scratch,
+) -> None:
+    assert scratch.admit("explain", "digits", "--at", "yesterday") == 2
+    assert "`yesterday` names no commit" in scratch.err
+    assert "or a time, as `2026-11-30` or `2026-11-30T20:00Z`" in scratch.err
