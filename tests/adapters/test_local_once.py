@@ -82,8 +82,8 @@ def test_of_several_submitters_at_once_one_starts_the_run(local: Local) -> None:
 def test_a_run_goes_on_when_its_submitter_ends(local: Local) -> None:
     process = submitter(local.state, FOREVER)
     process.communicate(b"go\n", timeout=60)
-    local.started()
-    assert local.seen().state == "Running"
+    local.started()  # its rank has begun; that all have is written a moment later
+    eventually(lambda: local.seen().state == "Running")
     assert os.getsid(local.supervisor().pid) == local.supervisor().pid
 
 
